@@ -1,0 +1,1 @@
+"""Pure: one head: its layout, channels, pending tasks and waiting, and composing its successor."""

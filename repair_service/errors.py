@@ -1,0 +1,43 @@
+"""The one error tree. Each message says what happened and what to do about it.
+
+RepairServiceError
+├── UsageError            a flag or a setting that cannot be meant (exit 64)
+├── StoreError            the store cannot be used as it is (exit 1)
+│   ├── StoreUnreachable  no connection
+│   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
+│   └── StoreForbidden    the role may not read or write what the verb needs
+├── Unreadable            one head or blob that cannot be read; becomes the verdict `unreadable`
+└── Drifted               the head moved on while its patch was being written; becomes `drifted`
+"""
+
+
+class RepairServiceError(Exception):
+    """Anything the command reports as one sentence instead of a traceback."""
+
+
+class UsageError(RepairServiceError):
+    """A flag or a setting that cannot be meant."""
+
+
+class StoreError(RepairServiceError):
+    """The checkpoint store cannot be used as it is."""
+
+
+class StoreUnreachable(StoreError):
+    """No connection to the database could be made or kept."""
+
+
+class StoreNotUnderstood(StoreError):
+    """The tables are not a checkpoint store that is understood."""
+
+
+class StoreForbidden(StoreError):
+    """The role lacks a right that the verb needs."""
+
+
+class Unreadable(RepairServiceError):
+    """One blob or checkpoint that cannot be read; the message is the verdict's reason."""
+
+
+class Drifted(RepairServiceError):
+    """The head is no longer the one that was diagnosed; nothing was written."""

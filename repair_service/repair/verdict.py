@@ -1,0 +1,122 @@
+"""Verdicts, faults and policy: the words in which a diagnosis is said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+
+class Verdict(StrEnum):
+    """What is to become of one head."""
+
+    HEALTHY = "healthy"
+    """Nothing wrong, or the namespace is dead. Never written."""
+    REPAIRABLE = "repairable"
+    """Faults, and a patch that mends all of them safely. Written by sweep and repair."""
+    WAITING = "waiting"
+    """An open question, a declared breakpoint, or a call that the client answers. Never written."""
+    ACTIVE = "active"
+    """Too young, or the application says that it runs. Looked at again later."""
+    MANUAL = "manual"
+    """A fault that no default may mend; the reason names the switch that would allow it."""
+    UNREADABLE = "unreadable"
+    """The rows cannot be read. Never written."""
+    REPAIRED = "repaired"
+    """After a write: the patch is the head, read back and healthy."""
+    DRIFTED = "drifted"
+    """After a write: the head had moved on, so nothing was written."""
+    FAILED = "failed"
+    """After a write: the patch did not read back as healthy, so it was rolled back."""
+
+
+class FaultKind(StrEnum):
+    """What is wrong at one place of a transcript."""
+
+    UNANSWERED_CALL = "unanswered_call"
+    UNANSWERED_INVALID_CALL = "unanswered_invalid_call"
+    UNCOMMITTED_RESULT = "uncommitted_result"
+    MISPLACED_RESULT = "misplaced_result"
+    DUPLICATE_RESULT = "duplicate_result"
+    ORPHAN_RESULT = "orphan_result"
+    BAD_CALL_ID = "bad_call_id"
+    CALL_MISMATCH = "call_mismatch"
+    BOUND_PREFIX = "bound_prefix"
+
+
+Mend = Literal["placeholder", "salvage", "move", "remove", "none"]
+Resume = Literal["continue", "park", "keep"]
+RouteSource = Literal["sibling", "history", "fleet", "declared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong at one place.
+
+    Attributes:
+        kind: The kind of fault.
+        channel: The transcript's channel.
+        message_index: Index of the message at fault, from 0: the AI message for a call, the tool
+            message for a result.
+        tool_call_id: The call's id, None where it has none.
+        tool_name: The tool's name, where the rows say it.
+        model: The model that made the call, where the rows say it.
+        mend: What the patch does about it; `none` where it does nothing.
+    """
+
+    kind: FaultKind
+    channel: str
+    message_index: int
+    tool_call_id: str | None
+    tool_name: str | None
+    model: str | None
+    mend: Mend
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """The templates of the text that stands for a result that was never recorded.
+
+    Fields in braces: `{tool}`, `{call_id}`. Looked up by tool name first, then by cause.
+
+    Attributes:
+        interrupted: For a call that was cut off.
+        invalid: For a call whose arguments could not be read.
+        by_tool: Templates for single tools, by tool name, for both causes.
+    """
+
+    interrupted: str = (
+        "The call to {tool} was interrupted before a result was recorded. "
+        "It may or may not have taken effect."
+    )
+    invalid: str = (
+        "The call to {tool} was not run: its arguments could not be read. "
+        "No result was recorded."
+    )
+    by_tool: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator allows and declares.
+
+    Attributes:
+        allow: Kinds that a default would leave to a person: fault kinds, and `at_rest` for
+            unanswered calls of a thread that has no task pending.
+        breakpoints: Nodes that are static breakpoints: a head pending there is waiting.
+        client_tools: Tools whose calls the client answers: always waiting.
+        resume: Where a mended step goes on.
+        route: The node to go on at, declared by the operator; None to learn it.
+        placeholders: The placeholder templates.
+        min_idle: Seconds for which a thread must have been quiet.
+        deployed_at: Seconds since 1970; with it, heads not older are active and `min_idle` is not
+            asked.
+    """
+
+    allow: frozenset[str] = frozenset()
+    breakpoints: frozenset[str] = frozenset()
+    client_tools: frozenset[str] = frozenset()
+    resume: Literal["continue", "park"] = "continue"
+    route: str | None = None
+    placeholders: Placeholders = field(default_factory=Placeholders)
+    min_idle: float = 600.0
+    deployed_at: float | None = None
