@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from repair_service.transcript.fault import FaultKind, Mend
+
 
 class Verdict(StrEnum):
     """What is to become of one head."""
@@ -29,21 +31,6 @@ class Verdict(StrEnum):
     """After a write: the patch did not read back as healthy, so it was rolled back."""
 
 
-class FaultKind(StrEnum):
-    """What is wrong at one place of a transcript."""
-
-    UNANSWERED_CALL = "unanswered_call"
-    UNANSWERED_INVALID_CALL = "unanswered_invalid_call"
-    UNCOMMITTED_RESULT = "uncommitted_result"
-    MISPLACED_RESULT = "misplaced_result"
-    DUPLICATE_RESULT = "duplicate_result"
-    ORPHAN_RESULT = "orphan_result"
-    BAD_CALL_ID = "bad_call_id"
-    CALL_MISMATCH = "call_mismatch"
-    BOUND_PREFIX = "bound_prefix"
-
-
-Mend = Literal["placeholder", "salvage", "move", "remove", "none"]
 Resume = Literal["continue", "park", "keep"]
 RouteSource = Literal["sibling", "history", "fleet", "declared"]
 

@@ -1,0 +1,60 @@
+"""The outcome of judging one head: its verdict, and the patch where there is one."""
+
+from dataclasses import dataclass
+
+from repair_service.checkpoint.rows import BlobRow, CheckpointRow
+from repair_service.repair.verdict import Fault, Resume, RouteSource, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The one new checkpoint behind a head.
+
+    Attributes:
+        row: The new row of `checkpoints`; its parent is the head.
+        blobs: One new row of `checkpoint_blobs` for each channel whose value changed.
+        head_id: The head that was diagnosed.
+        writes_digest: Digest of the head's pending writes as they were diagnosed.
+        pending: The nodes that are meant to be pending behind the patch.
+        salvaged: How many real results it takes up.
+        placeholders: How many results it makes up.
+    """
+
+    row: CheckpointRow
+    blobs: tuple[BlobRow, ...]
+    head_id: str
+    writes_digest: str
+    pending: frozenset[str]
+    salvaged: int
+    placeholders: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is to become of one head.
+
+    Attributes:
+        thread_id, checkpoint_ns, checkpoint_id: The head.
+        verdict: The verdict.
+        reason: One sentence why; names the switch that would allow it where the verdict is manual.
+        channel: The channel of the faulty transcript; None where there is none.
+        faults: What is wrong, in the order of the list.
+        resume: Where the thread goes on behind the patch; None without a patch.
+        route: The nodes that are next behind the patch.
+        route_source: How the route was learned.
+        idle_seconds: Age of the thread's newest checkpoint when it was judged.
+        patch: The patch of a repairable head.
+    """
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    verdict: Verdict
+    reason: str
+    channel: str | None = None
+    faults: tuple[Fault, ...] = ()
+    resume: Resume | None = None
+    route: tuple[str, ...] = ()
+    route_source: RouteSource | None = None
+    idle_seconds: float | None = None
+    patch: Patch | None = None
