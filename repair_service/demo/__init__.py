@@ -1,0 +1,1 @@
+"""A store of its own, real LangGraph programs killed mid-tool, and their repair, shown."""
