@@ -1,0 +1,55 @@
+# Everything here needs Python 3.11 to 3.14 and make, nothing else.
+# Another interpreter: make test PYTHON=python3.13
+
+candidates := python3 python3.14 python3.13 python3.12 python3.11 python
+usable = $(1) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+PYTHON ?= $(shell for python in $(candidates); do \
+	if $(call usable,$$python); then echo $$python; exit; fi; done; echo python3)
+version := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+
+venv := .venv
+# One stamp a Python version: another PYTHON makes the environment anew.
+stamp := $(venv)/installed-$(version)
+PYTEST_FLAGS ?= -n auto --maxprocesses 4
+
+.PHONY: help demo test check format clean
+
+help:
+	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
+	@echo "make test    run the tests (they start a Postgres of their own)"
+	@echo "make check   lint, types, import contracts"
+	@echo "make format  let ruff put the code in form"
+	@echo "make clean   remove what make and the tools made"
+
+demo: $(stamp)
+	@$(venv)/bin/repair-service demo
+
+test: $(stamp)
+	$(venv)/bin/python -m pytest $(PYTEST_FLAGS)
+
+check: $(stamp)
+	$(venv)/bin/ruff check .
+	$(venv)/bin/ruff format --check .
+	$(venv)/bin/mypy
+	$(venv)/bin/lint-imports
+
+format: $(stamp)
+	$(venv)/bin/ruff check --fix .
+	$(venv)/bin/ruff format .
+
+clean:
+	rm -rf $(venv) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find repair_service tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(stamp): pyproject.toml constraints.txt
+	@$(call usable,$(PYTHON)) || { \
+		echo "repair-service needs Python 3.11 or later, and '$(PYTHON)' is not." >&2; \
+		echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.13" >&2; \
+		exit 1; }
+	@$(PYTHON) -m venv --clear $(venv) || { rm -rf $(venv); \
+		echo "'$(PYTHON) -m venv' failed, so this Python came without its venv module." >&2; \
+		echo "On Debian and Ubuntu: apt-get install python3-venv; then run make again." >&2; \
+		exit 1; }
+	$(venv)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[dev]'
+	@touch $@
