@@ -1,5 +1,6 @@
 """The outcome of judging one head: its verdict, and the patch where there is one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow
@@ -15,7 +16,8 @@ class Patch:
         blobs: One new row of `checkpoint_blobs` for each channel whose value changed.
         head_id: The head that was diagnosed.
         writes_digest: Digest of the head's pending writes as they were diagnosed.
-        pending: The nodes that are meant to be pending behind the patch.
+        pending: What is meant to be pending behind the patch: trigger channels, and Sends by index.
+        above: The heads of the namespaces above this one, by namespace, as they were diagnosed.
         salvaged: How many real results it takes up.
         placeholders: How many results it makes up.
     """
@@ -25,6 +27,7 @@ class Patch:
     head_id: str
     writes_digest: str
     pending: frozenset[str]
+    above: Mapping[str, str]
     salvaged: int
     placeholders: int
 

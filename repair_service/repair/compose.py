@@ -1,0 +1,154 @@
+"""From a decision to a patch: the mended lists, and the checkpoint that holds them."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from repair_service.checkpoint.compose import Change, compose
+from repair_service.checkpoint.digest import writes_digest
+from repair_service.checkpoint.head import Head
+from repair_service.repair.diagnosis import Diagnosis, Patch
+from repair_service.repair.findings import Findings
+from repair_service.repair.placeholder import placeholder
+from repair_service.repair.route import Route
+from repair_service.repair.step import Step
+from repair_service.repair.verdict import Placeholders, Resume, Verdict
+from repair_service.transcript.mend import mend
+from repair_service.transcript.message import Message, ToolCall, Transcript
+from repair_service.transcript.write import write_transcript
+
+ONE_STEP_CHANNELS = frozenset({"jump_to"})
+"""Channels that create_agent clears a step after they were set (langchain/agents/factory.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """A decision to repair: what is mended, and where the thread goes on."""
+
+    head: Head
+    transcripts: Mapping[str, Transcript]
+    found: Mapping[str, Findings]
+    step: Step
+    resume: Resume
+    route: Route | None
+
+
+def compose_patch(
+    mending: Mending,
+    diagnosis: Diagnosis,
+    *,
+    templates: Placeholders,
+    above: Mapping[str, str],
+    now: float,
+) -> Diagnosis:
+    """The diagnosis with its patch.
+
+    Args:
+        mending: The decision.
+        diagnosis: The diagnosis so far.
+        templates: The texts of placeholders.
+        above: The heads of the namespaces above this one, which must not move either.
+        now: The present, seconds since 1970, for the new checkpoint's `ts`.
+    """
+    head, step = mending.head, mending.step
+    channels = mending.route.channels if mending.route else {}
+    change = Change(
+        transcripts={
+            name: (transcript.encoding, write_transcript(transcript))
+            for name, transcript in _mended(mending, templates).items()
+        },
+        consumed=step.consumed,
+        route=channels,
+        touched=step.touched,
+        cleared=ONE_STEP_CHANNELS & head.valued if step.consumed else frozenset(),
+    )
+    timestamp = datetime.fromtimestamp(now, UTC).isoformat()
+    row, blobs = compose(head, change, timestamp=timestamp)
+    mends = Counter(
+        finding.mend for findings in mending.found.values() for finding in findings.findings
+    )
+    patch = Patch(
+        row=row,
+        blobs=blobs,
+        head_id=head.row.checkpoint_id,
+        writes_digest=writes_digest(head.rows.writes),
+        pending=frozenset(channels) if step.consumed else pending_keys(head),
+        above=above,
+        salvaged=mends["salvage"],
+        placeholders=mends["placeholder"],
+    )
+    return replace(
+        diagnosis,
+        verdict=Verdict.REPAIRABLE,
+        reason=_reason(mends),
+        resume=mending.resume,
+        route=_route_nodes(mending),
+        route_source=mending.route.source if mending.route else None,
+        patch=patch,
+    )
+
+
+def pending_keys(head: Head) -> frozenset[str]:
+    """What is pending at a head, by name: trigger channels, and Sends by their index."""
+    return frozenset(
+        key
+        for task in head.tasks
+        for key in (task.triggers if task.kind == "pull" else (f"send {task.index}",))
+    )
+
+
+def _mended(mending: Mending, templates: Placeholders) -> dict[str, Transcript]:
+    mended = {}
+    for channel, findings in mending.found.items():
+        transcript = mending.transcripts[channel]
+        positions = {
+            (index, id(call)): position
+            for index, message in enumerate(transcript.messages)
+            for position, call in enumerate(message.calls)
+        }
+
+        def make(
+            index: int,
+            call: ToolCall,
+            *,
+            channel: str = channel,
+            transcript: Transcript = transcript,
+            positions: Mapping[tuple[int, int], int] = positions,
+        ) -> Message:
+            return placeholder(
+                mending.head,
+                channel,
+                index,
+                positions[index, id(call)],
+                call,
+                templates=templates,
+                encoding=transcript.encoding,
+                like=transcript.messages[index],
+            )
+
+        result = mend(
+            transcript.messages,
+            findings.findings,
+            salvage=findings.salvaged,
+            placeholder=make,
+            allow=findings.allow,
+        )
+        mended[channel] = replace(transcript, messages=result.messages)
+    return mended
+
+
+def _route_nodes(mending: Mending) -> tuple[str, ...]:
+    if mending.resume == "keep":
+        return tuple(dict.fromkeys(task.node for task in mending.head.tasks if task.node))
+    return mending.route.nodes if mending.route else ()
+
+
+def _reason(mends: Mapping[str, int]) -> str:
+    words = {
+        "salvage": "real result taken up",
+        "placeholder": "call without a result",
+        "move": "result moved behind its call",
+        "remove": "result removed",
+    }
+    return ", ".join(f"{mends[mend]} {words[mend]}" for mend in words if mends.get(mend))

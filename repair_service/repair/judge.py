@@ -1,0 +1,301 @@
+"""The judgement of one head: rows in, diagnosis and patch out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.identifiers import successor
+from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.checkpoint.tasks import read_head
+from repair_service.checkpoint.transcripts import needs_history, read_transcripts
+from repair_service.errors import Unreadable
+from repair_service.repair.compose import Mending, compose_patch
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.findings import Findings, examine, faults_of
+from repair_service.repair.namespaces import is_live, live_below, outer
+from repair_service.repair.route import Fleet, Route, ToolStep, declared_route, learn_route
+from repair_service.repair.route import tool_steps
+from repair_service.repair.step import Step, judge_step, lost_by_keeping
+from repair_service.repair.verdict import Policy, Resume, Verdict
+from repair_service.transcript.fault import Finding
+from repair_service.transcript.message import Transcript
+
+AT_REST = "at_rest"
+"""The `allow` word for unanswered calls of a thread in which nothing is pending."""
+
+
+def is_clean(rows: HeadRows) -> bool:
+    """Whether a head is healthy by its own rows alone, whatever the rest of its thread says.
+
+    The quick look of a scan: False says only that the whole thread has to be read.
+    """
+    try:
+        head = read_head(rows)
+        if needs_history(head) or any(task.interrupted for task in head.tasks):
+            return False
+        transcripts = read_transcripts(head, (), False)
+        return not any(examine(head, name, found, ()) for name, found in transcripts.items())
+    except Unreadable:
+        return False
+
+
+def diagnose(
+    thread: ThreadRows, namespace: str, policy: Policy, now: float, fleet: Fleet
+) -> Diagnosis:
+    """Judge the head of one namespace.
+
+    Args:
+        thread: The thread's rows; its heads include the namespace.
+        namespace: The namespace to judge.
+        policy: What the operator allows and declares.
+        now: The present, seconds since 1970.
+        fleet: Gives the tool steps of other threads, where this one does not know its own route.
+
+    Returns:
+        The diagnosis, with a patch where the verdict is `repairable`.
+    """
+    return _Case(thread, policy, now, fleet).diagnose(namespace)
+
+
+class _Case:
+    """One thread while it is judged: its readable heads, and the reasons of the others."""
+
+    def __init__(self, thread: ThreadRows, policy: Policy, now: float, fleet: Fleet) -> None:
+        self.thread = thread
+        self.policy = policy
+        self.now = now
+        self.fleet = fleet
+        self.heads: dict[str, Head] = {}
+        self.problems: dict[str, str] = {}
+        for namespace, rows in thread.heads.items():
+            try:
+                self.heads[namespace] = read_head(rows)
+            except Unreadable as problem:
+                self.problems[namespace] = str(problem)
+
+    def diagnose(self, namespace: str) -> Diagnosis:
+        row = self.thread.heads[namespace].row
+        blank = Diagnosis(
+            thread_id=row.thread_id,
+            checkpoint_ns=namespace,
+            checkpoint_id=row.checkpoint_id,
+            verdict=Verdict.HEALTHY,
+            reason="",
+            idle_seconds=self._idle(),
+        )
+        if namespace in self.problems:
+            return replace(blank, verdict=Verdict.UNREADABLE, reason=self.problems[namespace])
+        try:
+            return self._judge(self.heads[namespace], blank)
+        except Unreadable as problem:
+            return replace(blank, verdict=Verdict.UNREADABLE, reason=str(problem))
+
+    def _judge(self, head: Head, blank: Diagnosis) -> Diagnosis:
+        namespace = head.row.checkpoint_ns
+        broken = [name for name in outer(namespace) if name in self.problems]
+        if broken:
+            reason = f"the namespace above it cannot be read: {self.problems[broken[0]]}"
+            return replace(blank, verdict=Verdict.UNREADABLE, reason=reason)
+        if not is_live(namespace, self.heads):
+            return replace(blank, reason="its task is no longer pending at its parent")
+        ancestors = self.thread.ancestors.get(namespace, ())
+        transcripts = read_transcripts(head, ancestors, namespace in self.thread.pruned)
+        found = {
+            name: findings
+            for name, transcript in transcripts.items()
+            if (findings := examine(head, name, transcript, ancestors, self.policy.allow))
+        }
+        diagnosis = replace(
+            blank,
+            channel=next(iter(found), None),
+            faults=tuple(
+                fault for name in found for fault in faults_of(name, transcripts[name], found[name])
+            ),
+        )
+        if question := self._open_question(namespace):
+            return replace(diagnosis, verdict=Verdict.WAITING, reason=question)
+        if not found:
+            return diagnosis
+        if overruled := self._call_above(namespace, diagnosis):
+            return overruled
+        return self._decide(head, transcripts, found, diagnosis)
+
+    def _decide(
+        self,
+        head: Head,
+        transcripts: Mapping[str, Transcript],
+        found: Mapping[str, Findings],
+        diagnosis: Diagnosis,
+    ) -> Diagnosis:
+        """The verdict on a live head with faults that nobody is being asked about."""
+        if reason := self._declared_wait(head, found):
+            return replace(diagnosis, verdict=Verdict.WAITING, reason=reason)
+        if reason := self._still_active():
+            return replace(diagnosis, verdict=Verdict.ACTIVE, reason=reason)
+        left = [
+            finding
+            for findings in found.values()
+            for finding in findings.findings
+            if finding.mend == "none"
+        ]
+        if left:
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=_left_reason(left))
+        ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
+        history = [step for name in found for step in tool_steps(head, ancestors, name)]
+        step = self._step(head, transcripts, found, history)
+        if step.obstacle:
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=step.obstacle)
+        if successor(head.row.checkpoint_id) is None:
+            reason = (
+                "its checkpoint id is no UUIDv6, so no id is certain to stand behind it and before "
+                "a live run's"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        resume, route = self._resume(head, found, step, history)
+        if resume is None:
+            reason = f"no channel is known to start the node {self.policy.route!r} in this layout"
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        return compose_patch(
+            Mending(head, transcripts, found, step, resume, route),
+            diagnosis,
+            templates=self.policy.placeholders,
+            above={name: self.heads[name].row.checkpoint_id for name in outer(diagnosis.checkpoint_ns)},
+            now=self.now,
+        )
+
+    def _open_question(self, namespace: str) -> str | None:
+        """Why the step must wait for a person: a question is open in it or in a sub-graph of it."""
+        for name in (namespace, *live_below(namespace, self.heads)):
+            for task in self.heads[name].tasks:
+                if task.interrupted:
+                    node = f" at the node {task.node!r}" if task.node else ""
+                    return f"an interrupt{node} has no answer yet"
+        return None
+
+    def _call_above(self, namespace: str, diagnosis: Diagnosis) -> Diagnosis | None:
+        """The verdict where a call above this namespace has no result: that call decides.
+
+        Once the call above is answered, what hangs under it is dead with it.
+        """
+        for name in outer(namespace):
+            above = self.diagnose(name)
+            if above.verdict is Verdict.HEALTHY or not above.faults:
+                continue
+            if above.verdict is Verdict.REPAIRABLE and above.resume != "keep":
+                reason = "the call above it is answered by a patch, and it is dead with it"
+                return replace(diagnosis, verdict=Verdict.HEALTHY, reason=reason, faults=())
+            if above.verdict is not Verdict.REPAIRABLE:
+                reason = f"the namespace above it is {above.verdict.value}: {above.reason}"
+                return replace(diagnosis, verdict=above.verdict, reason=reason)
+        return None
+
+    def _declared_wait(self, head: Head, found: Mapping[str, Findings]) -> str | None:
+        """Why the operator's declarations, or a thread at rest, make a call somebody else's."""
+        stops = sorted(
+            task.node for task in head.tasks if task.node and task.node in self.policy.breakpoints
+        )
+        if stops:
+            return f"it stands before the declared breakpoint {stops[0]!r}"
+        names = {call.name for findings in found.values() for _, _, call in findings.open_calls}
+        client = sorted(name for name in names if name and name in self.policy.client_tools)
+        if client:
+            return f"the tool {client[0]!r} is declared a client's: the client answers its calls"
+        at_rest = any(findings.step_calls for findings in found.values()) and not any(
+            task.node for task in head.tasks
+        )
+        if at_rest and AT_REST not in self.policy.allow:
+            return (
+                "nothing is pending behind its last call, so the client is to answer it; "
+                "--allow at_rest repairs it"
+            )
+        return None
+
+    def _still_active(self) -> str | None:
+        """Why the thread may be running now."""
+        stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]
+        if not stamps:
+            return None
+        newest = max(stamps)
+        if self.policy.deployed_at is not None:
+            if newest > self.policy.deployed_at:
+                return "its head is not older than the deploy"
+            return None
+        if self.now - newest < self.policy.min_idle:
+            return f"its newest checkpoint is younger than {self.policy.min_idle:g} s"
+        return None
+
+    def _step(
+        self,
+        head: Head,
+        transcripts: Mapping[str, Transcript],
+        found: Mapping[str, Findings],
+        history: Sequence[ToolStep],
+    ) -> Step:
+        """What becomes of the pending tasks."""
+        stepping = [name for name in found if found[name].step_calls]
+        pending = any(task.node for task in head.tasks)
+        step = Step(consumed=False, obstacle=lost_by_keeping(head))
+        if stepping and pending:
+            name = stepping[0]
+            tail = found[name].step_calls[0][0]
+            message = transcripts[name].messages[tail]
+            step = judge_step(head, frozenset(transcripts), message, history)
+        below = live_below(head.row.checkpoint_ns, self.heads)
+        if not step.consumed and not step.obstacle and below:
+            return replace(
+                step,
+                obstacle=f"the sub-graph {below[0]!r} is in the middle of a pending task, "
+                "and a new checkpoint above it would drop its work",
+            )
+        return step
+
+    def _resume(
+        self, head: Head, found: Mapping[str, Findings], step: Step, history: Sequence[ToolStep]
+    ) -> tuple[Resume | None, Route | None]:
+        """Where the thread goes on: (None, None) where the declared node cannot be started."""
+        if not step.consumed:
+            return "keep", None
+        if self.policy.resume == "park":
+            return "park", None
+        if self.policy.route is not None:
+            route = declared_route(head, self.policy.route)
+            return ("continue", route) if route else (None, None)
+        unfinished = any(task.node and not task.finished for task in head.tasks)
+        route = step.sibling_route(head)
+        if route is None or (unfinished and not route.channels):
+            tools = frozenset(
+                call.name
+                for findings in found.values()
+                for _, _, call in findings.step_calls
+                if call.name
+            )
+            route = learn_route(head, tools, step.node, history, self.fleet)
+        return ("continue", route) if route else ("park", None)
+
+    def _idle(self) -> float | None:
+        stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]
+        return max(0.0, self.now - max(stamps)) if stamps else None
+
+
+def _left_reason(left: Sequence[Finding]) -> str:
+    """One sentence for the faults that no default mends."""
+    kinds = sorted({finding.kind.value for finding in left})
+    named = ", ".join(kinds)
+    allowable = [kind for kind in kinds if kind in ALLOWABLE]
+    if len(allowable) == len(kinds):
+        switches = " ".join(f"--allow {kind}" for kind in kinds)
+        return f"{named} is left to a person; {switches} mends it"
+    return f"{named} is left to a person: no switch mends it"
+
+
+ALLOWABLE = frozenset({"duplicate_result", "orphan_result", "bound_prefix"})
+"""The fault kinds that the operator may allow to be mended."""
+
+
+def judge_thread(
+    thread: ThreadRows, policy: Policy, now: float, fleet: Fleet
+) -> Iterator[Diagnosis]:
+    """Judge every namespace of a thread, in the order of their names."""
+    case = _Case(thread, policy, now, fleet)
+    for namespace in sorted(thread.heads):
+        yield case.diagnose(namespace)

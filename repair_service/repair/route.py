@@ -1,0 +1,215 @@
+"""Where a mended step goes on: at the node that reads tool results.
+
+The rows say it in one way only: the trigger channels that a task which returned tool results wrote
+beside them. Where such tasks disagree, nothing is known.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from repair_service.checkpoint.head import Head, Layout
+from repair_service.checkpoint.rows import HeadRows, WriteRow
+from repair_service.checkpoint.tasks import is_trigger, node_started_by
+from repair_service.errors import Unreadable
+from repair_service.repair.namespaces import shape
+from repair_service.repair.verdict import RouteSource
+from repair_service.transcript.message import Message
+from repair_service.transcript.read import read_messages
+
+PULL_PATH = "~__pregel_pull, "
+CALLER_PATH = "~__interrupt__"
+"""Path of the writes that `update_state` leaves; they belong to no task."""
+
+Value = tuple[str, bytes]
+"""A channel value as it is stored: serialization type and bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Trigger channels to write, by name, with the value that starts a node through each.
+
+    Attributes:
+        channels: The channels and their values; empty for a step after which the graph ended.
+        nodes: The nodes they start, as far as the rows say it.
+        source: How it was learned.
+    """
+
+    channels: Mapping[str, Value]
+    nodes: tuple[str, ...]
+    source: RouteSource
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStep:
+    """A task of the past that returned tool results, and where it went.
+
+    Attributes:
+        layout: The layout of the checkpoint that it wrote behind.
+        namespace: Its namespace without task ids.
+        graph: The graph's name as the metadata says it; None where it does not.
+        nodes: The nodes that the graph is known to have.
+        channels: The channels that the graph is known to have.
+        node: The node it ran, where its path says it (a pulled node).
+        tools: The tools whose results it returned.
+        route: The trigger channels it wrote beside them.
+        started: The nodes that those start, as far as its rows say it.
+    """
+
+    layout: Layout
+    namespace: str
+    graph: str | None
+    nodes: frozenset[str]
+    channels: frozenset[str]
+    node: str | None
+    tools: frozenset[str]
+    route: Mapping[str, Value]
+    started: tuple[str, ...]
+
+
+Fleet = Callable[[], Sequence[ToolStep]]
+"""Gives the tool steps of other threads; asked only when a thread does not know its own route."""
+
+
+def declared_route(head: Head, node: str) -> Route | None:
+    """The route to a node that the operator named; None where no channel is known to start it."""
+    if head.layout in ("python-3", "python-4"):
+        return Route({f"branch:to:{node}": ("null", b"")}, (node,), "declared")
+    if head.layout in ("js-3", "js-4"):
+        return Route({f"branch:to:{node}": ("json", b"null")}, (node,), "declared")
+    seen = head.row.checkpoint.get("versions_seen", {}).get(node, {})
+    start = f"start:{node}"
+    if start in seen or start in head.versions:
+        return Route({start: ("msgpack", b"\xa9__start__")}, (node,), "declared")
+    return None
+
+
+def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Iterator[ToolStep]:
+    """The tasks before this head, nearest first, that returned tool results on a channel."""
+    for ancestor in ancestors:
+        for writes in by_task(ancestor.writes):
+            messages = _messages_of(writes, channel)
+            tools = [message for message in messages if message.kind == "tool"]
+            if not tools or writes[0].task_path.startswith(CALLER_PATH):
+                continue
+            node = _pulled_node(writes[0])
+            route = trigger_writes(head, writes, node)
+            yield ToolStep(
+                layout=head.layout,
+                namespace=shape(head.row.checkpoint_ns),
+                graph=graph_name(head),
+                nodes=nodes_of(head),
+                channels=channels_of(head),
+                node=node,
+                tools=frozenset(message.name for message in tools if message.name),
+                route=route,
+                started=started_nodes(head, route),
+            )
+
+
+def trigger_writes(head: Head, writes: Iterable[WriteRow], node: str | None) -> dict[str, Value]:
+    """The trigger channels among one task's writes, with the values written."""
+    return {
+        write.channel: (write.type, write.blob)
+        for write in writes
+        if write.idx >= 0 and is_trigger(write.channel, head.layout, node)
+    }
+
+
+def learn_route(
+    head: Head,
+    tools: frozenset[str],
+    node: str | None,
+    history: Sequence[ToolStep],
+    fleet: Fleet,
+) -> Route | None:
+    """Where this thread's, else other threads' tool results went on.
+
+    Args:
+        head: The head whose step is being mended.
+        tools: The names of the tools whose calls have no result.
+        node: The pending node that runs them; None for scheduled Sends.
+        history: The thread's own tool steps, nearest first.
+        fleet: Gives those of other threads.
+
+    Returns:
+        The route, or None where nothing is known or what is known disagrees.
+    """
+    known = [step for step in history if node is None or step.node in (node, None)]
+    if known:
+        return _agreed(head, known, tools, "history")
+    alike = [step for step in fleet() if _same_graph(head, step, node)]
+    return _agreed(head, alike, tools, "fleet") if alike else None
+
+
+def _agreed(
+    head: Head, steps: Sequence[ToolStep], tools: frozenset[str], source: RouteSource
+) -> Route | None:
+    """The route that all steps of the same tools took; that all steps took, where none is theirs."""
+    same = [step for step in steps if step.tools & tools]
+    chosen = same or steps
+    first = chosen[0]
+    if any(set(step.route) != set(first.route) for step in chosen):
+        return None
+    return Route(first.route, started_nodes(head, first.route) or first.started, source)
+
+
+def _same_graph(head: Head, step: ToolStep, node: str | None) -> bool:
+    """Whether a step of another thread can be taken for one of this thread's graph."""
+    if step.layout != head.layout or step.namespace != shape(head.row.checkpoint_ns):
+        return False
+    graph = graph_name(head)
+    if graph is not None and step.graph is not None and graph != step.graph:
+        return False
+    if node is not None and step.node not in (node, None):
+        return False
+    return nodes_of(head) <= step.nodes and channels_of(head) <= step.channels
+
+
+def graph_name(head: Head) -> str | None:
+    """The graph's name in the checkpoint's metadata, as servers and integrations write it."""
+    for key in ("graph_id", "assistant_id", "ls_integration"):
+        value = head.row.metadata.get(key)
+        if isinstance(value, str):
+            return f"{key}={value}"
+    return None
+
+
+def nodes_of(head: Head) -> frozenset[str]:
+    """The nodes that ran in this thread."""
+    seen = head.row.checkpoint.get("versions_seen")
+    names = seen if isinstance(seen, Mapping) else {}
+    return frozenset(name for name in names if not name.startswith("__"))
+
+
+def channels_of(head: Head) -> frozenset[str]:
+    """The channels that this thread has versions of, reserved ones aside."""
+    return frozenset(name for name in head.versions if not name.startswith("__"))
+
+
+def by_task(writes: Iterable[WriteRow]) -> list[list[WriteRow]]:
+    """Writes grouped by the task that made them, each group in order."""
+    ordered = sorted(writes, key=lambda write: (write.task_id, write.idx))
+    return [list(group) for _, group in groupby(ordered, key=lambda write: write.task_id)]
+
+
+def _pulled_node(write: WriteRow) -> str | None:
+    path = write.task_path
+    return path.removeprefix(PULL_PATH) if path.startswith(PULL_PATH) else None
+
+
+def _messages_of(writes: Iterable[WriteRow], channel: str) -> list[Message]:
+    messages: list[Message] = []
+    for write in writes:
+        if write.channel == channel and write.idx >= 0 and write.problem is None:
+            try:
+                messages.extend(read_messages(write.type, write.blob))
+            except Unreadable:
+                continue
+    return messages
+
+
+def started_nodes(head: Head, route: Iterable[str]) -> tuple[str, ...]:
+    """The nodes that trigger channels start, as far as this thread's rows say it."""
+    nodes = (node_started_by(channel, head.row.checkpoint) for channel in route)
+    return tuple(dict.fromkeys(node for node in nodes if node is not None))

@@ -1,0 +1,114 @@
+"""Real results on disk for calls that have none in the transcript.
+
+A result is taken only from the writes of a checkpoint's own tasks, only when it is a tool message,
+and only for a call that is open. Two sources exist: the finished siblings of the step that is still
+pending, and, where an input overtook a step, the finished tasks that LangGraph then dropped.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from repair_service.checkpoint.head import Head, Task
+from repair_service.checkpoint.rows import HeadRows, WriteRow
+from repair_service.repair.placeholder import message_id
+from repair_service.repair.route import CALLER_PATH, by_task
+from repair_service.transcript.message import Message, ToolCall, Transcript
+from repair_service.transcript.read import read_messages
+from repair_service.transcript.write import with_id
+
+OpenCall = tuple[int, int, ToolCall]
+"""Index of the AI message, place among its calls, and the call."""
+
+Salvaged = dict[tuple[int, int], Message]
+"""Real results by AI message index and place among its calls."""
+
+NULL_TASK = "00000000-0000-0000-0000-000000000000"
+
+
+def from_siblings(tasks: Iterable[Task], channel: str, calls: Sequence[OpenCall]) -> Salvaged:
+    """The results that finished tasks of the pending step hold for the step's own open calls.
+
+    Args:
+        tasks: The step's tasks; unfinished ones hold nothing.
+        channel: The transcript's channel.
+        calls: The open calls of the step's own AI message.
+
+    Raises:
+        Unreadable: A finished task's write on the channel cannot be read.
+    """
+    found: Salvaged = {}
+    for task in tasks:
+        if not task.finished:
+            continue
+        for message in written_messages(task.writes, channel):
+            for index, position, call in calls:
+                if message.kind == "tool" and call.id and message.answers == call.id:
+                    found.setdefault((index, position), message)
+    return found
+
+
+def from_ancestors(
+    transcript: Transcript,
+    channel: str,
+    ancestors: Sequence[HeadRows],
+    calls: Sequence[OpenCall],
+) -> Salvaged:
+    """The results that an overtaking input dropped, found at the checkpoint before the input.
+
+    A call's id says which call is meant only where one message of the transcript uses it: ids are
+    used again in later turns, and a result of another turn is no result of this one. Writes of the
+    caller (`update_state`) are not a task's, and never taken.
+
+    Source: langgraph/pregel/_loop.py (`_first`: input discards unfinished tasks).
+
+    Raises:
+        Unreadable: An ancestor's write on the channel cannot be read.
+    """
+    uses = Counter(call.id for message in transcript.messages for call in message.calls)
+    wanted = {call.id: (index, position) for index, position, call in calls if uses[call.id] == 1}
+    found: Salvaged = {}
+    for ancestor in ancestors:
+        if not wanted:
+            break
+        for writes in by_task(ancestor.writes):
+            if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(CALLER_PATH):
+                continue
+            for message in written_messages(writes, channel):
+                place = wanted.pop(message.answers, None) if message.kind == "tool" else None
+                if place is not None and not message.placeholder:
+                    found[place] = message
+    return found
+
+
+def written_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:
+    """The messages that a task wrote to a channel, in order.
+
+    Raises:
+        Unreadable: A write on the channel cannot be read.
+    """
+    return [
+        message
+        for write in writes
+        if write.channel == channel and write.idx >= 0
+        for message in read_messages(write.type, write.blob)
+    ]
+
+
+def named(
+    head: Head, channel: str, transcript: Transcript, salvaged: Mapping[tuple[int, int], Message]
+) -> Salvaged:
+    """The same results, each with a message id.
+
+    LangGraph gives a message its id when it merges it into the list, so a pending write of an older
+    release has none yet.
+    """
+    return {
+        (index, position): message
+        if message.id
+        else with_id(
+            transcript.encoding,
+            message,
+            message_id(head, channel, index, position, message.answers or ""),
+        )
+        for (index, position), message in salvaged.items()
+    }

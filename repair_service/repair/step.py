@@ -1,0 +1,158 @@
+"""What becomes of the tasks that are pending behind an unanswered call.
+
+A step is taken up whole or not at all: what finished tasks wrote is applied, what did not finish is
+given up. So every unfinished task must be one that answers the calls, and every write of a finished
+one must be of a kind whose merge is known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from repair_service.checkpoint.head import Head, Task
+from repair_service.checkpoint.tasks import is_trigger
+from repair_service.repair.route import Route, ToolStep, Value, started_nodes, trigger_writes
+from repair_service.repair.salvage import written_messages
+from repair_service.transcript.message import Message
+
+DEFAULT_TOOL_NODE = "tools"
+"""The name that ToolNode, create_react_agent and create_agent give the node (langgraph/prebuilt)."""
+
+INPUT_NODE = "__start__"
+
+_BOOKKEEPING = frozenset({"__no_writes__", "__return__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The pending step, judged.
+
+    Attributes:
+        consumed: Whether the patch takes it up; otherwise its tasks stay pending.
+        obstacle: Why no default may touch it; None where the step can be mended.
+        node: The pulled node that runs the tools; None for scheduled Sends.
+        route: The trigger channels that finished siblings wrote, with their values.
+        touched: The delta channels that finished siblings wrote.
+    """
+
+    consumed: bool
+    obstacle: str | None = None
+    node: str | None = None
+    route: Mapping[str, Value] = field(default_factory=dict)
+    touched: frozenset[str] = frozenset()
+
+    def sibling_route(self, head: Head) -> Route | None:
+        """The route of the finished siblings; None where no task has finished."""
+        if not any(task.finished for task in head.tasks):
+            return None
+        return Route(self.route, started_nodes(head, self.route), "sibling")
+
+
+def judge_step(
+    head: Head, channels: frozenset[str], message: Message, history: Sequence[ToolStep]
+) -> Step:
+    """Decide about the tasks pending behind an AI message whose calls are open.
+
+    Args:
+        head: The head.
+        channels: The transcript channels.
+        message: The AI message.
+        history: The tool steps that the thread went through before.
+
+    Raises:
+        Unreadable: A finished task's write cannot be read.
+    """
+    tasks = head.tasks
+    if any(task.node == INPUT_NODE for task in tasks):
+        return Step(consumed=False)
+    running = {step.node for step in history if step.node} | {DEFAULT_TOOL_NODE}
+    reading = {node for step in history for node in step.started} - running
+    unfinished = [task for task in tasks if not task.finished and task.node is not None]
+    if unfinished and all(task.node in reading and task.kind == "pull" for task in unfinished):
+        return Step(consumed=False, obstacle=lost_by_keeping(head))
+    calls = {call.id for call in message.calls if call.id}
+    obstacle = _unfinished_obstacle(unfinished, calls, running)
+    for task in tasks:
+        obstacle = obstacle or _writes_obstacle(head, task, channels, calls)
+    if obstacle:
+        return Step(consumed=True, obstacle=obstacle)
+    finished = [task for task in tasks if task.finished]
+    route: dict[str, Value] = {}
+    for task in finished:
+        route |= trigger_writes(head, task.writes, task.node)
+    return Step(
+        consumed=True,
+        node=next((task.node for task in tasks if task.kind == "pull" and task.node), None),
+        route=route,
+        touched=frozenset(
+            write.channel
+            for task in finished
+            for write in task.writes
+            if write.channel in head.delta_channels and write.channel not in channels
+        ),
+    )
+
+
+def lost_by_keeping(head: Head) -> str | None:
+    """What a patch that keeps the pending tasks would lose, as a reason; None where it is nothing.
+
+    Pending writes belong to the checkpoint that they were written for, so a new one drops them.
+    """
+    for task in head.tasks:
+        where = f"the node {task.node!r}" if task.node else "a pending task"
+        if task.finished:
+            return f"{where} has finished, and a new checkpoint would drop what it wrote"
+        if task.answered:
+            return f"{where} was answered by a person, and a new checkpoint would drop the answer"
+    return None
+
+
+def _unfinished_obstacle(
+    unfinished: Sequence[Task], calls: set[str], running: set[str]
+) -> str | None:
+    """Why giving up the unfinished tasks would lose work that is not a tool call's."""
+    strangers = [
+        task
+        for task in unfinished
+        if not (set(task.call_ids) & calls if task.kind == "push" else task.node in running)
+    ]
+    for task in strangers:
+        if task.kind == "push":
+            return f"a Send to {task.node!r} that carries none of the calls is pending beside them"
+        if task.answered:
+            return (
+                f"the node {task.node!r} was answered by a person and nothing shows that it runs "
+                "tools; going on with invoke(None) takes the answer up"
+            )
+    if strangers and len(unfinished) > 1:
+        return f"the node {strangers[0].node!r} is pending beside the calls, and would be given up"
+    return None
+
+
+def _writes_obstacle(
+    head: Head, task: Task, channels: frozenset[str], calls: set[str]
+) -> str | None:
+    """Why the writes of a task cannot be taken up; None where they can or there are none."""
+    if task.writes and not task.proven:
+        return f"pending writes at {task.node!r} cannot be shown to be that task's own"
+    if not task.finished:
+        return None
+    for write in task.writes:
+        if write.problem is not None:
+            return f"a pending write of {task.node!r} cannot be read: {write.problem}"
+        known = (
+            write.idx < 0
+            or write.channel in channels
+            or write.channel in head.delta_channels
+            or write.channel in _BOOKKEEPING
+            or is_trigger(write.channel, head.layout, task.node)
+        )
+        if not known:
+            return (
+                f"a finished call wrote the channel {write.channel!r}, "
+                "whose merge rule the rows do not tell"
+            )
+    for channel in channels:
+        for message in written_messages(task.writes, channel):
+            if message.kind != "tool" or message.answers not in calls:
+                return f"a finished call wrote more than its result to the channel {channel!r}"
+    return None

@@ -1,0 +1,40 @@
+"""The last question before a commit: is the patched head what it was meant to be?"""
+
+from dataclasses import replace
+
+from repair_service.checkpoint.rows import ThreadRows
+from repair_service.checkpoint.tasks import read_head
+from repair_service.errors import Unreadable
+from repair_service.repair.compose import pending_keys
+from repair_service.repair.diagnosis import Patch
+from repair_service.repair.judge import diagnose
+from repair_service.repair.verdict import Policy, Verdict
+
+
+def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
+    """Diagnose the patched head as it was read back.
+
+    Args:
+        patch: The patch that was written.
+        thread: The thread's rows, read in the same transaction after the write.
+        policy: The policy of the repair; idle time is not asked.
+
+    Returns:
+        What is wrong with it, or None where it is healthy and nothing is pending that was not
+        meant.
+    """
+    namespace = patch.row.checkpoint_ns
+    rows = thread.heads.get(namespace)
+    if rows is None or rows.row.checkpoint_id != patch.row.checkpoint_id:
+        return "the patched checkpoint is not the head"
+    settled = replace(policy, min_idle=0.0, deployed_at=None)
+    diagnosis = diagnose(thread, namespace, settled, 0.0, lambda: ())
+    if diagnosis.verdict is not Verdict.HEALTHY:
+        return f"the patched head is {diagnosis.verdict.value}: {diagnosis.reason}"
+    try:
+        pending = pending_keys(read_head(rows))
+    except Unreadable as problem:
+        return str(problem)
+    if pending != patch.pending:
+        return "other tasks are pending behind the patch than were meant"
+    return None
