@@ -1,0 +1,1 @@
+"""The tests, which read as the specification."""

@@ -1,0 +1,1 @@
+"""What LangGraph itself does with the threads that were repaired."""

@@ -1,0 +1,26 @@
+"""Fixtures of the acceptance tests: LangGraph itself is the judge."""
+
+from collections.abc import Iterator
+
+import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
+
+from repair_service.demo.programs import quiet_tracing
+from tests.acceptance.nursery import Nursery
+
+quiet_tracing()
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Where programs are started to be killed."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def saver(database: str) -> Iterator[PostgresSaver]:
+    """LangGraph's saver on the test's database."""
+    with PostgresSaver.from_conn_string(database) as saver:
+        yield saver
