@@ -102,11 +102,6 @@ def _mended(mending: Mending, templates: Placeholders) -> dict[str, Transcript]:
     mended = {}
     for channel, findings in mending.found.items():
         transcript = mending.transcripts[channel]
-        positions = {
-            (index, id(call)): position
-            for index, message in enumerate(transcript.messages)
-            for position, call in enumerate(message.calls)
-        }
 
         def make(
             index: int,
@@ -114,13 +109,11 @@ def _mended(mending: Mending, templates: Placeholders) -> dict[str, Transcript]:
             *,
             channel: str = channel,
             transcript: Transcript = transcript,
-            positions: Mapping[tuple[int, int], int] = positions,
         ) -> Message:
             return placeholder(
                 mending.head,
                 channel,
                 index,
-                positions[index, id(call)],
                 call,
                 templates=templates,
                 encoding=transcript.encoding,

@@ -14,10 +14,13 @@ MARK = "repair_service"
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "repair-service/message")
 
 
-def message_id(head: Head, channel: str, index: int, position: int, call_id: str) -> str:
-    """The id of a message that we add: the same whenever the same head is mended."""
+def message_id(head: Head, channel: str, index: int, call_id: str) -> str:
+    """The id of a message that we add: the same whenever the same head is mended.
+
+    A call's id is unique in its message: where it is not, nothing is mended.
+    """
     row = head.row
-    parts = (row.thread_id, row.checkpoint_ns, row.checkpoint_id, channel, index, position, call_id)
+    parts = (row.thread_id, row.checkpoint_ns, row.checkpoint_id, channel, index, call_id)
     return str(uuid.uuid5(_NAMESPACE, "\x00".join(map(str, parts))))
 
 
@@ -25,7 +28,6 @@ def placeholder(
     head: Head,
     channel: str,
     index: int,
-    position: int,
     call: ToolCall,
     *,
     templates: Placeholders,
@@ -38,7 +40,6 @@ def placeholder(
         head: The head that is mended.
         channel: The transcript's channel.
         index: Index of the AI message in the list as it was found.
-        position: The call's place among the message's calls.
         call: The call; its id is not empty.
         templates: The operator's texts.
         encoding: How the list is written.
@@ -54,7 +55,7 @@ def placeholder(
         call_id=call_id,
         tool=call.name or "unknown",
         text=template.format(tool=call.name or "the tool", call_id=call_id),
-        message_id=message_id(head, channel, index, position, call_id),
+        message_id=message_id(head, channel, index, call_id),
         marks=marks,
         like=like,
     )

@@ -108,7 +108,7 @@ def named(
         else with_id(
             transcript.encoding,
             message,
-            message_id(head, channel, index, position, message.answers or ""),
+            message_id(head, channel, index, message.answers or ""),
         )
         for (index, position), message in salvaged.items()
     }

@@ -1,0 +1,129 @@
+"""One run over a selection of heads: the audit, and the sweep that writes."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import batched
+
+from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.errors import Drifted, RepairFailed
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.verdict import Policy, Verdict
+from repair_service.repair.verify import wrong_with
+from repair_service.store.gateway import Store
+from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.selection import Selection
+from repair_service.sweep.totals import Totals
+
+SUSPECTS_AT_ONCE = 50
+"""Threads whose whole rows are held at once: their history is the largest thing in memory."""
+
+
+class Sweep:
+    """A run over a store.
+
+    Memory is bounded by one batch of heads and the rows of SUSPECTS_AT_ONCE threads.
+
+    Attributes:
+        totals: What was counted so far.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        selection: Selection,
+        *,
+        now: Callable[[], float] = time.time,
+        on_progress: Callable[[Totals], None] | None = None,
+    ) -> None:
+        """Prepare a run; nothing is read yet.
+
+        Args:
+            store: An open store.
+            policy: What the operator allows and declares.
+            selection: The heads to look at.
+            now: The clock, seconds since 1970.
+            on_progress: Called after each batch with the totals so far.
+        """
+        self.totals = Totals()
+        self._store = store
+        self._policy = policy
+        self._selection = selection
+        self._now = now
+        self._on_progress = on_progress
+        self._fleet = FleetSample(store)
+
+    def audit(self) -> Iterator[Diagnosis]:
+        """Judge every selected head, and yield those that are not healthy. Writes nothing."""
+        for diagnosis in self._judged():
+            self.totals.count(diagnosis)
+            if diagnosis.verdict is not Verdict.HEALTHY:
+                yield diagnosis
+
+    def repair(self) -> Iterator[Diagnosis]:
+        """Judge every selected head, write the patch of each repairable one, and yield the outcome.
+
+        Every head that is not healthy is yielded, a written one as `repaired`, `drifted` or
+        `failed`.
+        """
+        for diagnosis in self._judged():
+            outcome = self._write(diagnosis)
+            self.totals.count(outcome)
+            if outcome.verdict is not Verdict.HEALTHY:
+                yield outcome
+
+    def _judged(self) -> Iterator[Diagnosis]:
+        selection = self._selection
+        last_thread: str | None = None
+        for batch in self._store.scan(
+            threads=selection.threads, namespace=selection.namespace, since=selection.since
+        ):
+            suspects = [rows for rows in batch if not is_clean(rows)]
+            for rows in batch:
+                self.totals.heads += 1
+                if rows.row.thread_id != last_thread:
+                    self.totals.threads += 1
+                    last_thread = rows.row.thread_id
+            self.totals.verdicts[Verdict.HEALTHY] += len(batch) - len(suspects)
+            yield from self._examined(suspects)
+            if self._on_progress:
+                self._on_progress(self.totals)
+
+    def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
+        """Judge suspects with the whole rows of their threads."""
+        for some in batched(suspects, SUSPECTS_AT_ONCE):
+            threads = self._store.threads(list({rows.row.thread_id for rows in some}))
+            for rows in some:
+                thread = threads.get(rows.row.thread_id)
+                if thread is None or rows.row.checkpoint_ns not in thread.heads:
+                    self.totals.heads -= 1
+                    continue
+                yield diagnose(
+                    thread, rows.row.checkpoint_ns, self._policy, self._now(), self._fleet
+                )
+
+    def _write(self, diagnosis: Diagnosis) -> Diagnosis:
+        """Write the patch of a repairable head; the diagnosis with the outcome as its verdict."""
+        patch = diagnosis.patch
+        if diagnosis.verdict is not Verdict.REPAIRABLE or patch is None:
+            return diagnosis
+
+        def check(thread: ThreadRows) -> str | None:
+            return wrong_with(patch, thread, self._policy)
+
+        try:
+            self._store.append(
+                patch.row,
+                patch.blobs,
+                head_id=patch.head_id,
+                writes_digest=patch.writes_digest,
+                also_heads=patch.above,
+                check=check,
+            )
+        except Drifted as drift:
+            return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
+        except RepairFailed as failure:
+            return replace(diagnosis, verdict=Verdict.FAILED, reason=str(failure))
+        return replace(diagnosis, verdict=Verdict.REPAIRED)

@@ -1,0 +1,37 @@
+"""What a run counted."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.verdict import FaultKind, Verdict
+
+
+@dataclass(slots=True)
+class Totals:
+    """Counts that grow while a run goes on.
+
+    Attributes:
+        threads: Threads seen.
+        heads: Heads seen.
+        verdicts: Heads by verdict; after a write, by its outcome.
+        faults: Faults by kind, over all heads that are not healthy.
+        salvaged: Real results taken up by patches: planned ones in an audit, written ones in a
+            sweep.
+        placeholders: Results made up by patches, counted alike.
+    """
+
+    threads: int = 0
+    heads: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    faults: Counter[FaultKind] = field(default_factory=Counter)
+    salvaged: int = 0
+    placeholders: int = 0
+
+    def count(self, diagnosis: Diagnosis) -> None:
+        """Count one judged head."""
+        self.verdicts[diagnosis.verdict] += 1
+        self.faults.update(fault.kind for fault in diagnosis.faults)
+        if diagnosis.verdict in (Verdict.REPAIRABLE, Verdict.REPAIRED) and diagnosis.patch:
+            self.salvaged += diagnosis.patch.salvaged
+            self.placeholders += diagnosis.patch.placeholders
