@@ -209,7 +209,9 @@ class EmbeddedPostgres:
         )
         password_file.unlink()
         if made.returncode != 0:
-            raise StoreError(f"The embedded Postgres could not be set up: {_last_line(made.stdout)}")
+            raise StoreError(
+                f"The embedded Postgres could not be set up: {_last_line(made.stdout)}"
+            )
 
     def _start(self, tcp: bool) -> None:
         settings = {

@@ -1,0 +1,1 @@
+"""Threads that real programs left behind, as rows: see loader.py."""
