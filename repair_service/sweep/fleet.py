@@ -21,7 +21,7 @@ class FleetSample:
         self._steps: tuple[ToolStep, ...] | None = None
 
     def __call__(self) -> tuple[ToolStep, ...]:
-        """The steps, each kind once."""
+        """The steps of the sample."""
         if self._steps is None:
             self._steps = self._read()
         return self._steps

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import batched
 
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.errors import Drifted, RepairFailed
@@ -93,7 +92,8 @@ class Sweep:
 
     def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
         """Judge suspects with the whole rows of their threads."""
-        for some in batched(suspects, SUSPECTS_AT_ONCE):
+        for start in range(0, len(suspects), SUSPECTS_AT_ONCE):
+            some = suspects[start : start + SUSPECTS_AT_ONCE]
             threads = self._store.threads(list({rows.row.thread_id for rows in some}))
             for rows in some:
                 thread = threads.get(rows.row.thread_id)
