@@ -81,23 +81,23 @@ def _call_ids(message: AIMessage, index: int) -> list[str]:
         raise ProviderRefusal(f"messages.{index}: a tool call has an empty id.")
     if len(set(ids)) < len(ids):
         raise ProviderRefusal(f"messages.{index}: tool call ids must be unique.")
-    return [str(id) for id in ids]
+    return [str(call_id) for call_id in ids]
 
 
 def _check_results(called: list[str], results: list[ToolMessage], index: int) -> None:
     """Refuse unless the results that follow a message answer each of its calls exactly once."""
     answered = Counter(result.tool_call_id for result in results)
-    missing = [id for id in called if id not in answered]
+    missing = [call_id for call_id in called if call_id not in answered]
     if missing:
         raise ProviderRefusal(
             "an assistant message with 'tool_calls' must be followed by tool messages responding "
             f"to each 'tool_call_id'. No result for: {', '.join(missing)}."
         )
-    for id, count in answered.items():
-        if id not in called:
-            raise ProviderRefusal(f"messages.{index}: a tool result answers no call: {id!r}.")
+    for call_id, count in answered.items():
+        if call_id not in called:
+            raise ProviderRefusal(f"messages.{index}: a tool result answers no call: {call_id!r}.")
         if count > 1:
-            raise ProviderRefusal(f"messages.{index}: more than one tool result for {id!r}.")
+            raise ProviderRefusal(f"messages.{index}: more than one tool result for {call_id!r}.")
     if not all(result.content for result in results):
         raise ProviderRefusal(f"messages.{index}: a tool result is empty.")
 

@@ -7,6 +7,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 
 from repair_service.demo.programs import quiet_tracing
 from tests.acceptance.nursery import Nursery
+from tests.conftest import Database
 
 quiet_tracing()
 
@@ -20,7 +21,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture
-def saver(database: str) -> Iterator[PostgresSaver]:
+def saver(database: Database) -> Iterator[PostgresSaver]:
     """LangGraph's saver on the test's database."""
-    with PostgresSaver.from_conn_string(database) as saver:
+    with PostgresSaver.from_conn_string(database.url) as saver:
         yield saver

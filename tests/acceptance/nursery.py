@@ -61,14 +61,13 @@ def serve() -> None:
         program, *arguments = json.loads(line)
         child = os.fork()
         if not child:
-            code = 1
             try:
                 getattr(programs, program)(*arguments)
-                code = 0
-            except BaseException:
-                traceback.print_exc()
+                os._exit(0)
             finally:
-                os._exit(code)
+                # Here only with an exception: a child must never come back to the loop.
+                traceback.print_exc()
+                os._exit(1)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
 

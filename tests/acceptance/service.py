@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import psycopg
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from repair_service.demo.model import ProviderRefusal
@@ -11,6 +10,7 @@ from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Selection, Sweep
+from tests.conftest import Database
 
 NOW = Policy(min_idle=0)
 """The programs of the tests died a moment ago."""
@@ -18,15 +18,15 @@ NOW = Policy(min_idle=0)
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def audit(database_url: str, policy: Policy = NOW) -> list[Diagnosis]:
+def audit(database: Database, policy: Policy = NOW) -> list[Diagnosis]:
     """Judge every head that is not healthy."""
-    with Store.connect(database_url) as store:
+    with Store.connect(database.url, schema=database.schema) as store:
         return list(Sweep(store, policy, Selection()).audit())
 
 
-def sweep(database_url: str, policy: Policy = NOW) -> list[Diagnosis]:
+def sweep(database: Database, policy: Policy = NOW) -> list[Diagnosis]:
     """Repair every head that can be."""
-    with Store.connect(database_url) as store:
+    with Store.connect(database.url, schema=database.schema) as store:
         return list(Sweep(store, policy, Selection()).repair())
 
 
@@ -35,9 +35,9 @@ def verdicts(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str], Verdict]:
     return {(item.thread_id, item.checkpoint_ns): item.verdict for item in diagnoses}
 
 
-def rows(database_url: str) -> Rows:
+def rows(database: Database) -> Rows:
     """Every row of LangGraph's tables."""
-    with psycopg.connect(database_url) as connection:
+    with database.connect() as connection:
         return {
             table: connection.execute(f"SELECT t::text FROM {table} AS t ORDER BY 1").fetchall()
             for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes")

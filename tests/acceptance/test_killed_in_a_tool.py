@@ -23,6 +23,7 @@ from tests.acceptance.service import (
     sweep,
     verdicts,
 )
+from tests.conftest import Database
 
 SCENARIOS = [
     pytest.param(Scenario(graph, line, history), id=str(Scenario(graph, line, history)))
@@ -48,10 +49,10 @@ def finished_siblings(scenario: Scenario) -> dict[str, str]:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_goes_on_both_ways(
-    scenario: Scenario, database: str, saver: PostgresSaver, nursery: Nursery
+    scenario: Scenario, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
     for thread_id in ("continued", "told"):
-        assert nursery.run("scenario", str(scenario), database, thread_id) == KILLED
+        assert nursery.run("scenario", str(scenario), database.url, thread_id) == KILLED
     before = rows(database)
 
     done = sweep(database)
@@ -93,11 +94,11 @@ def test_goes_on_both_ways(
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_goes_on_after_a_message_overtook_it(
-    scenario: Scenario, database: str, saver: PostgresSaver, nursery: Nursery
+    scenario: Scenario, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
     graph = build(scenario.graph, saver, never_again)
     for thread_id in ("continued", "told"):
-        assert nursery.run("scenario", str(scenario), database, thread_id) == KILLED
+        assert nursery.run("scenario", str(scenario), database.url, thread_id) == KILLED
         with pytest.raises(REFUSED):
             graph.invoke(said("Are you there?"), thread(thread_id), durability="sync")
     before = rows(database)
@@ -126,9 +127,9 @@ def test_goes_on_after_a_message_overtook_it(
 
 @pytest.mark.parametrize("scenario", KILLED_ONCE, ids=str)
 def test_a_new_message_is_refused_without_a_sweep(
-    scenario: Scenario, database: str, saver: PostgresSaver, nursery: Nursery
+    scenario: Scenario, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
-    assert nursery.run("scenario", str(scenario), database, "left") == KILLED
+    assert nursery.run("scenario", str(scenario), database.url, "left") == KILLED
     graph = build(scenario.graph, saver, never_again)
     for _ in range(2):
         with pytest.raises(REFUSED):
@@ -137,10 +138,10 @@ def test_a_new_message_is_refused_without_a_sweep(
 
 @pytest.mark.parametrize("scenario", KILLED_ONCE, ids=str)
 def test_a_single_call_comes_out_as_update_state_leaves_it(
-    scenario: Scenario, database: str, saver: PostgresSaver, nursery: Nursery
+    scenario: Scenario, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
     for thread_id in ("swept", "updated"):
-        assert nursery.run("scenario", str(scenario), database, thread_id) == KILLED
+        assert nursery.run("scenario", str(scenario), database.url, thread_id) == KILLED
     graph = build(scenario.graph, saver, never_again)
     call = messages_of(graph, "updated")[-1].tool_calls[0]
     graph.update_state(
@@ -151,7 +152,7 @@ def test_a_single_call_comes_out_as_update_state_leaves_it(
 
     assert verdicts(sweep(database)) == {("swept", ""): Verdict.REPAIRED}
 
-    swept, updated = (graph.get_state(thread(id)) for id in ("swept", "updated"))
+    swept, updated = (graph.get_state(thread(name)) for name in ("swept", "updated"))
     assert swept.next == updated.next != ()
     assert swept.values.keys() == updated.values.keys()
     assert [_without_wording(message) for message in swept.values["messages"]] == [
@@ -172,11 +173,11 @@ def _without_wording(message: AIMessage | HumanMessage | ToolMessage) -> dict[st
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_killed_behind_the_tools_keeps_every_result(
-    name: str, database: str, saver: PostgresSaver, nursery: Nursery
+    name: str, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
     scenario = Scenario(name, "three-calls")
     for thread_id in ("continued", "told"):
-        code = nursery.run("die_behind_the_tools", str(scenario), database, thread_id)
+        code = nursery.run("die_behind_the_tools", str(scenario), database.url, thread_id)
         assert code == KILLED
     before = rows(database)
 

@@ -9,6 +9,7 @@ from repair_service.demo.model import check
 from repair_service.demo.programs import EARLIER, GRAPHS, LINES, build, said, thread
 from repair_service.repair.verdict import Policy, Verdict
 from tests.acceptance.service import assert_in_call_order, audit, results, sweep, verdicts
+from tests.conftest import Database
 
 PATIENCE = 30
 
@@ -16,7 +17,7 @@ PATIENCE = 30
 @pytest.mark.parametrize("line", ["one-call", "three-calls"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_run_that_was_taken_for_dead_ends_with_its_real_results(
-    name: str, line: str, database: str
+    name: str, line: str, database: Database
 ) -> None:
     in_the_tool, let_go = threading.Event(), threading.Event()
 
@@ -25,7 +26,7 @@ def test_a_run_that_was_taken_for_dead_ends_with_its_real_results(
         assert let_go.wait(PATIENCE)
         return "slow finished"
 
-    with PostgresSaver.from_conn_string(database) as saver:
+    with PostgresSaver.from_conn_string(database.url) as saver:
         graph = build(name, saver, slow)
         graph.invoke(said(EARLIER), thread("alive"), durability="sync")
         run = threading.Thread(

@@ -8,6 +8,7 @@ from repair_service.demo.programs import GRAPHS, Scenario, build, thread
 from repair_service.repair.verdict import Policy, Verdict
 from tests.acceptance.nursery import Nursery
 from tests.acceptance.service import NOW, audit, never_again, rows, sweep, verdicts
+from tests.conftest import Database
 
 
 @pytest.mark.parametrize("policy", [NOW, Policy(min_idle=0, resume="park")], ids=["now", "park"])
@@ -17,11 +18,13 @@ def test_a_question_stays_open_and_the_answer_reaches_the_tool(
     name: str,
     history: bool,
     policy: Policy,
-    database: str,
+    database: Database,
     saver: PostgresSaver,
     nursery: Nursery,
 ) -> None:
-    assert nursery.run("scenario", str(Scenario(name, "waiting", history)), database, "asks") == 0
+    assert (
+        nursery.run("scenario", str(Scenario(name, "waiting", history)), database.url, "asks") == 0
+    )
     graph = build(name, saver, never_again)
     before, state = rows(database), graph.get_state(thread("asks"))
     assert [question.value for question in state.interrupts] == ["May I book the flight?"]
