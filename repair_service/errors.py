@@ -7,7 +7,8 @@ RepairServiceError
 │   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
 │   └── StoreForbidden    the role may not read or write what the verb needs
 ├── Unreadable            one head or blob that cannot be read; becomes the verdict `unreadable`
-└── Drifted               the head moved on while its patch was being written; becomes `drifted`
+├── Drifted               the head moved on while its patch was being written; becomes `drifted`
+└── RepairFailed          the patch did not read back as healthy, so it was rolled back; `failed`
 """
 
 
@@ -41,3 +42,7 @@ class Unreadable(RepairServiceError):
 
 class Drifted(RepairServiceError):
     """The head is no longer the one that was diagnosed; nothing was written."""
+
+
+class RepairFailed(RepairServiceError):
+    """The patch did not read back as healthy; it was rolled back."""
