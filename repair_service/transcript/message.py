@@ -14,11 +14,14 @@ class ToolCall:
         id: The call's id; None or empty where the message has none.
         name: The tool's name, where the message says it.
         invalid: True for a call from `invalid_tool_calls`, whose arguments could not be read.
+        own_kind: True for a call that only a result of its own kind can answer (OpenAI's computer
+            and shell calls): never given a placeholder.
     """
 
     id: str | None
     name: str | None
     invalid: bool = False
+    own_kind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,347 @@
+"""Reading the list of messages out of a channel's bytes, without importing what they name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from msgspec import DecodeError, Raw
+
+from repair_service.errors import Unreadable
+from repair_service.transcript.calls import blocks_of, calls_of, is_signed
+from repair_service.transcript.kinds import ROLES, kind_of, unwrap
+from repair_service.transcript.message import Encoding, Message, Transcript
+from repair_service.transcript.placeholders import is_known_placeholder
+from repair_service.transcript.wire import (
+    CODECS,
+    MISSING,
+    OBJECT_CODES,
+    SNAPSHOT_CODE,
+    Codec,
+    Fields,
+    codec_of,
+    decode_extension,
+    decode_stored,
+    is_empty,
+    is_extension,
+    is_list,
+    is_mapping,
+    lenient,
+)
+
+REMOVE_ALL: Final = "__remove_all__"
+"""The id of a `RemoveMessage` that empties the list (langgraph/graph/message.py)."""
+
+_ENCODINGS: Final[dict[str, Encoding]] = {"msgpack": "msgpack", "json": "json"}
+_NO_LIST: Final = frozenset({"null", "empty", "bytes", "bytearray"})
+_ROOT_KEY: Final = "messages"
+_OVERWRITE: Final = "__overwrite__"
+
+
+def looks_like_transcript(type: str, blob: bytes) -> bool:  # noqa: A002
+    """Whether a blob can be a list of messages, by its first bytes and the field names in it.
+
+    Says True for whatever `read_transcript` finds to be a list of messages with something in it,
+    and now and then for what is none. A mapping around a list (a `__root__` channel) is not looked
+    into: ask `read_transcript`.
+
+    Args:
+        type: The serialization type, without a cipher's suffix.
+        blob: The stored bytes.
+    """
+    if type == "json":
+        opening = blob[:64].lstrip()
+        if opening[:1] != b"[" or opening[1:].lstrip()[:1] not in (b"{", b""):
+            return False
+    elif type != "msgpack" or not _opens_msgpack_list(blob):
+        return False
+    return b"content" in blob or b"tool_calls" in blob or b"remove" in blob
+
+
+def read_transcript(type: str, blob: bytes) -> Transcript | None:  # noqa: A002
+    """Read the list of messages in a channel's value.
+
+    The list is the value itself, or inside a delta channel's snapshot (extension 7), or under one
+    key of a mapping (a `__root__` channel whose state is a mapping); where several keys hold one,
+    `messages` is taken, else none.
+
+    Args:
+        type: The serialization type, without a cipher's suffix.
+        blob: The stored bytes.
+
+    Returns:
+        The transcript; None where the value is something else. A list counts when each element is
+        a message and the first one is an object or a dict with a role or type; later ones may be
+        texts and `(role, text)` pairs, as LangChain takes them.
+
+    Raises:
+        Unreadable: The bytes are truncated, corrupt, nested too deeply, or of an unknown type.
+    """
+    codec = _codec(type)
+    if codec is None:
+        return None
+    try:
+        value = _without_snapshot(codec, blob)
+        if is_list(value):
+            messages = _read_list(codec, value)
+            return None if messages is None else Transcript(codec.encoding, messages)
+        if is_mapping(value):
+            return _read_mapping(codec, value)
+        codec.anything(value)
+    except (DecodeError, RecursionError) as error:
+        raise _corrupt(type) from error
+    return None
+
+
+def read_messages(type: str, blob: bytes) -> tuple[Message, ...]:  # noqa: A002
+    """Read what a task wrote to a channel of messages: one message, or a list of them.
+
+    A write that replaces the list (`Overwrite`) is read as the removal of all messages, followed
+    by those that it holds. A removal has the kind `remove` and the removed message's id.
+
+    Args:
+        type: The serialization type, without a cipher's suffix.
+        blob: The stored bytes.
+
+    Raises:
+        Unreadable: The bytes are corrupt or of an unknown type, or hold what is no message.
+    """
+    codec = _codec(type)
+    if codec is None:
+        return ()
+    try:
+        codec.anything(blob)
+        overwrite = _overwritten(codec, blob)
+        if overwrite is None:
+            return _written(codec, blob)
+        return Message(b"", "remove", REMOVE_ALL), *_written(codec, overwrite)
+    except (DecodeError, RecursionError) as error:
+        raise _corrupt(type) from error
+
+
+def result_parts(message: Message) -> tuple[bytes, bytes, bytes]:
+    """Content, status and artifact of a tool message as stored, to compare two results by."""
+    codec = codec_of(message.raw)
+    found = unwrap(codec, message.raw)
+    if found is None:
+        return message.raw, b"", b""
+    fields = found[0]
+    status = lenient(codec.text, fields.status) or "success"
+    artifact = b"" if is_empty(fields.artifact) else bytes(fields.artifact)
+    return bytes(fields.content), status.encode(), artifact
+
+
+def _codec(type_: str) -> Codec | None:
+    """The codec for a serialization type; None for the types that hold no list.
+
+    Source: langgraph/checkpoint/serde/jsonplus.py (`dumps_typed`).
+    """
+    if type_ in _ENCODINGS:
+        return CODECS[_ENCODINGS[type_]]
+    if type_ in _NO_LIST:
+        return None
+    if type_ == "pickle":
+        raise Unreadable(
+            "The value is pickled, and a pickle is never opened. Write it once with a serializer"
+            " that has no pickle fallback."
+        )
+    raise Unreadable(
+        f"The value has the serialization type {type_[:40]!r}, which is not known."
+        " A custom serializer cannot be read."
+    )
+
+
+def _corrupt(type_: str) -> Unreadable:
+    return Unreadable(
+        f"The value is not valid {type_}: it is truncated, corrupt or nested too deeply."
+        " Restore the row from a backup."
+    )
+
+
+def _without_snapshot(codec: Codec, blob: bytes) -> bytes:
+    if codec.encoding == "msgpack" and is_extension(blob):
+        extension = decode_extension(blob)
+        if extension.code == SNAPSHOT_CODE:
+            return bytes(extension.data)
+    return blob.lstrip() if codec.encoding == "json" else blob
+
+
+def _read_list(codec: Codec, value: bytes) -> tuple[Message, ...] | None:
+    elements = codec.elements(value) or ()
+    messages: list[Message] = []
+    for element in elements:
+        message = _read_element(codec, bytes(element), first=not messages)
+        if message is None:
+            return None
+        messages.append(message)
+    return _without_inline_results(codec, messages)
+
+
+def _read_mapping(codec: Codec, value: bytes) -> Transcript | None:
+    entries = lenient(codec.mapping, value)
+    if entries is None:
+        # Either the keys are no texts, or the bytes are corrupt: only the latter is an error.
+        codec.anything(value)
+        return None
+    found = {
+        key: messages
+        for key, entry in entries.items()
+        if is_list(entry) and (messages := _read_list(codec, bytes(entry)))
+    }
+    key = _ROOT_KEY if _ROOT_KEY in found else next(iter(found), None)
+    if key is None or (key != _ROOT_KEY and len(found) > 1):
+        return None
+    entries[key] = Raw(codec.encode(None))
+    return Transcript(codec.encoding, found[key], (key,), codec.encode(entries))
+
+
+def _read_element(codec: Codec, raw: bytes, *, first: bool) -> Message | None:
+    found = unwrap(codec, raw)
+    if found is not None:
+        return _message(codec, raw, *found)
+    return None if first else _read_text(codec, raw)
+
+
+def _read_text(codec: Codec, raw: bytes) -> Message | None:
+    """A plain text (a human's), or a pair of role and text."""
+    if is_list(raw):
+        pair = codec.elements(raw) or []
+        role = lenient(codec.text, pair[0]) if len(pair) == 2 else None
+        return Message(raw, ROLES[role]) if role in ROLES else None
+    return None if lenient(codec.text, raw) is None else Message(raw, "human")
+
+
+def _message(codec: Codec, raw: bytes, fields: Fields, class_name: str | None) -> Message | None:
+    kind = kind_of(codec, fields, class_name)
+    if kind is None:
+        return None
+    identifier = lenient(codec.text, fields.id)
+    name = lenient(codec.text, fields.name)
+    if kind == "ai":
+        return _ai_message(codec, raw, fields, identifier, name)
+    if kind == "tool":
+        answers = lenient(codec.text, fields.tool_call_id)
+        return Message(
+            raw,
+            kind,
+            identifier,
+            answers=answers,
+            name=name,
+            text=not is_empty(fields.content),
+            placeholder=is_known_placeholder(codec, fields, answers),
+        )
+    return Message(raw, kind, identifier, name=name)
+
+
+def _ai_message(
+    codec: Codec, raw: bytes, fields: Fields, identifier: str | None, name: str | None
+) -> Message:
+    blocks = blocks_of(codec, fields.content)
+    additional = (
+        None
+        if is_empty(fields.additional_kwargs)
+        else lenient(codec.additional, fields.additional_kwargs)
+    )
+    calls, mismatched = calls_of(codec, fields, blocks, additional)
+    return Message(
+        raw,
+        "ai",
+        identifier,
+        calls=calls,
+        name=name,
+        signed=is_signed(codec, blocks, additional),
+        mismatched=mismatched,
+        model=_model(codec, fields.response_metadata),
+    )
+
+
+def _model(codec: Codec, metadata: Raw) -> str | None:
+    if is_empty(metadata) or (found := lenient(codec.metadata, metadata)) is None:
+        return None
+    return lenient(codec.text, found.model_name) or lenient(codec.text, found.model)
+
+
+def _without_inline_results(codec: Codec, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Leave out the calls that a human message behind them answers in its own content.
+
+    Source: Anthropic's Messages API, where a result is a `tool_result` block of the user's turn;
+    LangChain passes such a block on as it stands.
+    """
+    kept = list(messages)
+    caller: int | None = None
+    for index, message in enumerate(messages):
+        if message.kind == "ai":
+            caller = index if message.calls else None
+        elif message.kind == "human" and caller is not None:
+            answered = set(_inline_results(codec, message.raw))
+            if answered:
+                calls = tuple(call for call in kept[caller].calls if call.id not in answered)
+                kept[caller] = replace(kept[caller], calls=calls)
+            caller = None
+        elif message.kind != "tool":
+            caller = None
+    return tuple(kept)
+
+
+def _inline_results(codec: Codec, raw: bytes) -> Iterator[str | None]:
+    found = unwrap(codec, raw) if b"tool_result" in raw else None
+    for block in blocks_of(codec, found[0].content) if found else ():
+        if lenient(codec.text, block.type) == "tool_result":
+            yield lenient(codec.text, block.tool_use_id)
+
+
+def _overwritten(codec: Codec, raw: bytes) -> Raw | None:
+    """The value inside an `Overwrite`, in the three forms that LangGraph takes it in.
+
+    Source: langgraph/channels/binop.py (`_get_overwrite`).
+    """
+    if is_extension(raw):
+        extension = decode_extension(raw)
+        if extension.code not in OBJECT_CODES:
+            return None
+        stored = decode_stored(extension.data)
+        if (stored.module, stored.name) != ("langgraph.types", "Overwrite"):
+            return None
+        return codec.fields(stored.payload).value or Raw(codec.encode(None))
+    if not is_mapping(raw):
+        return None
+    entries = codec.mapping(raw)
+    if set(entries) == {_OVERWRITE}:
+        return entries[_OVERWRITE]
+    kind = lenient(codec.text, entries.get("type", MISSING))
+    return entries.get("value") if kind == _OVERWRITE else None
+
+
+def _written(codec: Codec, raw: bytes) -> tuple[Message, ...]:
+    elements: Iterable[bytes] = [raw]
+    if is_list(raw):
+        elements = codec.elements(raw) or ()
+    elif is_empty(raw):
+        elements = ()
+    messages: list[Message] = []
+    for element in elements:
+        message = _read_element(codec, bytes(element), first=False)
+        if message is None:
+            raise Unreadable(
+                "A pending write on the messages holds something that is no message."
+                " Its effect on the list is not known."
+            )
+        messages.append(message)
+    return tuple(messages)
+
+
+def _opens_msgpack_list(blob: bytes) -> bool:
+    """Whether a list starts here (or in a snapshot around it) whose first element may be one."""
+    start = 0
+    if is_extension(blob[:1]):
+        start = {0xC7: 3, 0xC8: 4, 0xC9: 6}.get(blob[0], 2)
+        if blob[start - 1 : start] != bytes([SNAPSHOT_CODE]):
+            return False
+    opening = blob[start : start + 1]
+    if not is_list(opening) or opening in (b"\x90", b"["):
+        return False
+    start += {0xDC: 3, 0xDD: 5}.get(opening[0], 1)
+    first = blob[start : start + 6]
+    if is_extension(first):
+        place = {0xC7: 2, 0xC8: 3, 0xC9: 5}.get(first[0], 1)
+        return any(first[place : place + 1] == bytes([code]) for code in OBJECT_CODES)
+    return is_mapping(first) and first[0] != 0x7B
