@@ -2,6 +2,7 @@
 
 RepairServiceError
 ├── UsageError            a flag or a setting that cannot be meant (exit 64)
+├── Refused               a safety rail stands before what was asked (exit 5)
 ├── StoreError            the store cannot be used as it is (exit 1)
 │   ├── StoreUnreachable  no connection
 │   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
@@ -18,6 +19,10 @@ class RepairServiceError(Exception):
 
 class UsageError(RepairServiceError):
     """A flag or a setting that cannot be meant."""
+
+
+class Refused(RepairServiceError):
+    """A safety rail stands before what was asked."""
 
 
 class StoreError(RepairServiceError):
