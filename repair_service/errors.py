@@ -7,6 +7,10 @@ RepairServiceError
 │   ├── StoreUnreachable  no connection
 │   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
 │   └── StoreForbidden    the role may not read or write what the verb needs
+├── LedgerError           the service's own tables cannot be used as they are (exit 1)
+│   ├── LedgerUnreachable no connection
+│   ├── LedgerForbidden   the role may not make, read or write them
+│   └── LedgerMismatch    they are missing, behind this release, or ahead of it
 ├── Unreadable            one head or blob that cannot be read; becomes the verdict `unreadable`
 ├── Drifted               the head moved on while its patch was being written; becomes `drifted`
 └── RepairFailed          the patch did not read back as healthy, so it was rolled back; `failed`
@@ -39,6 +43,22 @@ class StoreNotUnderstood(StoreError):
 
 class StoreForbidden(StoreError):
     """The role lacks a right that the verb needs."""
+
+
+class LedgerError(RepairServiceError):
+    """The service's own tables cannot be used as they are."""
+
+
+class LedgerUnreachable(LedgerError):
+    """No connection to the ledger's database could be made or kept."""
+
+
+class LedgerForbidden(LedgerError):
+    """The role lacks a right on the ledger; the message names the grant."""
+
+
+class LedgerMismatch(LedgerError):
+    """The ledger's tables are missing, behind this release, or ahead of it."""
 
 
 class Unreadable(RepairServiceError):
