@@ -10,9 +10,9 @@ from msgspec import Raw
 from repair_service.errors import Unreadable
 from repair_service.transcript.kinds import unwrap
 from repair_service.transcript.message import Encoding, Message, Transcript
+from repair_service.transcript.objects import extension, is_object, pack_object
 from repair_service.transcript.wire import (
     CODECS,
-    PYDANTIC_CODE,
     SNAPSHOT_CODE,
     Codec,
     decode_extension,
@@ -28,9 +28,6 @@ MARK: Final = "repair_service"
 
 NO_NAME: Final = "unknown"
 """The name of the tool where the call has none; some providers refuse a result without a name."""
-
-_TOOL_MODULE: Final = "langchain_core.messages.tool"
-_VALIDATE: Final = "model_validate_json"
 
 
 def write_transcript(transcript: Transcript) -> bytes:
@@ -52,7 +49,7 @@ def write_snapshot(value: bytes) -> bytes:
 
     Source: langgraph/checkpoint/serde/jsonplus.py (`EXT_DELTA_SNAPSHOT`).
     """
-    return _extension(SNAPSHOT_CODE, value)
+    return extension(SNAPSHOT_CODE, value)
 
 
 def compose_result(
@@ -97,13 +94,11 @@ def compose_result(
         "artifact": None,
         "status": "error",
     }
-    if like is not None and not _is_object(like.raw):
+    if like is not None and not is_object(like.raw):
         fields = _like_dict(codec, fields, like)
         raw = codec.encode(fields)
     elif encoding == "msgpack":
-        raw = _extension(
-            PYDANTIC_CODE, codec.encode((_TOOL_MODULE, "ToolMessage", fields, _VALIDATE))
-        )
+        raw = pack_object("tool", fields)
     else:
         raw = codec.encode(_constructor(fields))
     return Message(raw, "tool", message_id, answers=call_id, name=name, placeholder=True)
@@ -126,19 +121,15 @@ def with_id(encoding: Encoding, message: Message, message_id: str) -> Message:
 
 def _with_id(codec: Codec, raw: bytes, identifier: Raw) -> bytes:
     if is_extension(raw):
-        extension = decode_extension(raw)
-        parts = codec.elements(bytes(extension.data)) or []
+        found = decode_extension(raw)
+        parts = codec.elements(bytes(found.data)) or []
         parts[2] = Raw(codec.encode(codec.mapping(parts[2]) | {"id": identifier}))
-        return _extension(extension.code, codec.encode(parts))
+        return extension(found.code, codec.encode(parts))
     entries = codec.mapping(raw)
     if "lc" in entries and "kwargs" in entries:
         fields = Raw(codec.encode(codec.mapping(entries["kwargs"]) | {"id": identifier}))
         return codec.encode(entries | {"kwargs": fields})
     return codec.encode(entries | {"id": identifier})
-
-
-def _extension(code: int, data: bytes) -> bytes:
-    return msgspec.msgpack.encode(msgspec.msgpack.Ext(code, data))
 
 
 def _constructor(fields: Mapping[str, object]) -> dict[str, object]:
@@ -158,11 +149,6 @@ def _constructor(fields: Mapping[str, object]) -> dict[str, object]:
         "id": ["langchain_core", "messages", "ToolMessage"],
         "kwargs": {key: fields[key] for key in order},
     }
-
-
-def _is_object(raw: bytes) -> bool:
-    """Whether a message is an object or a constructor, and not a dict, a text or a pair."""
-    return is_extension(raw) or raw.startswith(b'{"lc":') or b"\xa2lc" in raw[:8]
 
 
 def _like_dict(codec: Codec, fields: Mapping[str, object], like: Message) -> dict[str, object]:
