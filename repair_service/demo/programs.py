@@ -161,10 +161,11 @@ class Scenario:
         Raises:
             ValueError: Where it is neither.
         """
-        graph, line, *rest = text.split(":")
-        if graph not in GRAPHS or line not in LINES or rest not in ([], ["history"]):
+        graph, _, rest = text.partition(":")
+        line, _, history = rest.partition(":")
+        if graph not in GRAPHS or line not in LINES or history not in ("", "history"):
             raise ValueError(f"No such scenario: {text!r}.")
-        return cls(graph, line, bool(rest))
+        return cls(graph, line, bool(history))
 
     def __str__(self) -> str:
         return f"{self.graph}:{self.line}" + (":history" if self.history else "")

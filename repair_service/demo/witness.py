@@ -85,14 +85,24 @@ class WitnessSaver(PostgresSaver):
         """
         self._last_tasks = tasks
 
+    def wait_for(self, tasks: int) -> bool:
+        """Wait until so many tasks have written.
+
+        Args:
+            tasks: How many tasks of the newest checkpoint must have their writes on disk.
+
+        Returns:
+            Whether they have; False when patience ran out.
+        """
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: len(self._settled[self._newest]) >= tasks, timeout=PATIENCE
+            )
+
     def die_after(self, tasks: int) -> NoReturn:
         """End the process, without any clean-up, once so many tasks have written.
 
         Args:
             tasks: How many tasks of the newest checkpoint must have their writes on disk.
         """
-        with self._changed:
-            on_disk = self._changed.wait_for(
-                lambda: len(self._settled[self._newest]) >= tasks, timeout=PATIENCE
-            )
-        os._exit(KILLED if on_disk else GAVE_UP)
+        os._exit(KILLED if self.wait_for(tasks) else GAVE_UP)

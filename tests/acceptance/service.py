@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.prebuilt.chat_agent_executor import _validate_chat_history
+from langgraph.runtime import Runtime
 
-from repair_service.demo.model import ProviderRefusal
+from repair_service.demo.model import ProviderRefusal, check
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
@@ -76,3 +79,35 @@ REFUSED = (ProviderRefusal, ValueError)
 def never_again(after: int) -> str:
     """A tool `slow` that must not run: repairing runs no tool, and going on starts behind them."""
     raise AssertionError("The tool `slow` ran again.")
+
+
+def assert_repaired(database: Database, *heads: tuple[str, str]) -> list[Diagnosis]:
+    """Sweep: these heads, threads with namespaces, are repaired; nothing else is touched or left.
+
+    Returns:
+        What the sweep says of those heads, by thread.
+    """
+    before = rows(database)
+    done = sweep(database)
+    assert verdicts(done) == dict.fromkeys(heads, Verdict.REPAIRED)
+    after = rows(database)
+    assert_only_added(before, after)
+    assert len(after["checkpoints"]) == len(before["checkpoints"]) + len(heads)
+    assert audit(database) == []
+    return sorted(done, key=lambda item: item.thread_id)
+
+
+def assert_waiting(database: Database, *thread_ids: str, policy: Policy = NOW) -> None:
+    """Sweep: these threads wait, and no row is written."""
+    before = rows(database)
+    expected = {(thread_id, ""): Verdict.WAITING for thread_id in thread_ids}
+    assert verdicts(sweep(database, policy)) == expected
+    assert rows(database) == before
+
+
+def assert_accepted(messages: Sequence[BaseMessage]) -> None:
+    """Every provider takes the list, and what others mend at request time finds nothing to do."""
+    assert_in_call_order(messages)
+    check([*messages, HumanMessage("And now?")])
+    _validate_chat_history(list(messages))
+    assert PatchToolCallsMiddleware().before_agent({"messages": list(messages)}, Runtime()) is None

@@ -7,19 +7,17 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 
-from repair_service.demo.model import check
 from repair_service.demo.programs import GRAPHS, TASK_A_CALL, Graph, Scenario, build, said, thread
 from repair_service.demo.witness import KILLED
 from repair_service.repair.verdict import Verdict
 from tests.acceptance.nursery import Nursery
 from tests.acceptance.service import (
     REFUSED,
-    assert_in_call_order,
-    assert_only_added,
+    assert_accepted,
+    assert_repaired,
     audit,
     never_again,
     results,
-    rows,
     sweep,
     verdicts,
 )
@@ -53,21 +51,13 @@ def test_goes_on_both_ways(
 ) -> None:
     for thread_id in ("continued", "told"):
         assert nursery.run("scenario", str(scenario), database.url, thread_id) == KILLED
-    before = rows(database)
 
-    done = sweep(database)
+    done = assert_repaired(database, ("continued", ""), ("told", ""))
 
-    assert verdicts(done) == {
-        ("continued", ""): Verdict.REPAIRED,
-        ("told", ""): Verdict.REPAIRED,
-    }
-    assert_only_added(before, rows(database))
-    assert audit(database) == []
     graph = build(scenario.graph, saver, never_again)
     for thread_id in ("continued", "told"):
         messages = messages_of(graph, thread_id)
-        check(messages)
-        assert_in_call_order(messages)
+        assert_accepted(messages)
         kept = finished_siblings(scenario)
         assert results(messages).items() >= kept.items()
         # Only what had finished counts as done: `slow` never did.
@@ -101,21 +91,13 @@ def test_goes_on_after_a_message_overtook_it(
         assert nursery.run("scenario", str(scenario), database.url, thread_id) == KILLED
         with pytest.raises(REFUSED):
             graph.invoke(said("Are you there?"), thread(thread_id), durability="sync")
-    before = rows(database)
 
-    done = sweep(database)
+    done = assert_repaired(database, ("continued", ""), ("told", ""))
 
-    assert verdicts(done) == {
-        ("continued", ""): Verdict.REPAIRED,
-        ("told", ""): Verdict.REPAIRED,
-    }
     assert [item.resume for item in done] == ["keep", "keep"]
-    assert_only_added(before, rows(database))
-    assert audit(database) == []
     for thread_id in ("continued", "told"):
         messages = messages_of(graph, thread_id)
-        check(messages)
-        assert_in_call_order(messages)
+        assert_accepted(messages)
         assert isinstance(messages[-1], HumanMessage)
         assert results(messages).items() >= finished_siblings(scenario).items()
 
@@ -179,21 +161,13 @@ def test_killed_behind_the_tools_keeps_every_result(
     for thread_id in ("continued", "told"):
         code = nursery.run("die_behind_the_tools", str(scenario), database.url, thread_id)
         assert code == KILLED
-    before = rows(database)
 
-    done = sweep(database)
+    assert_repaired(database, ("continued", ""), ("told", ""))
 
-    assert verdicts(done) == {
-        ("continued", ""): Verdict.REPAIRED,
-        ("told", ""): Verdict.REPAIRED,
-    }
-    assert_only_added(before, rows(database))
-    assert audit(database) == []
     graph = build(name, saver, never_again)
     for thread_id in ("continued", "told"):
         messages = messages_of(graph, thread_id)
-        check(messages)
-        assert_in_call_order(messages)
+        assert_accepted(messages)
         assert results(messages) == {
             "call_1_1": "fast call_1_1",
             "call_1_2": "slow finished",

@@ -3,10 +3,10 @@
 import threading
 
 import pytest
-from langgraph.checkpoint.postgres import PostgresSaver
 
 from repair_service.demo.model import check
-from repair_service.demo.programs import EARLIER, GRAPHS, LINES, build, said, thread
+from repair_service.demo.programs import EARLIER, GRAPHS, LINES, TASK_A_CALL, build, said, thread
+from repair_service.demo.witness import WitnessSaver
 from repair_service.repair.verdict import Policy, Verdict
 from tests.acceptance.service import assert_in_call_order, audit, results, sweep, verdicts
 from tests.conftest import Database
@@ -22,11 +22,13 @@ def test_a_run_that_was_taken_for_dead_ends_with_its_real_results(
     in_the_tool, let_go = threading.Event(), threading.Event()
 
     def slow(after: int) -> str:
+        # The siblings are done by then, so that the sweep does not see the head change under it.
+        assert saver.wait_for(after if name in TASK_A_CALL else 0)
         in_the_tool.set()
         assert let_go.wait(PATIENCE)
         return "slow finished"
 
-    with PostgresSaver.from_conn_string(database.url) as saver:
+    with WitnessSaver.connect(database.url) as saver:
         graph = build(name, saver, slow)
         graph.invoke(said(EARLIER), thread("alive"), durability="sync")
         run = threading.Thread(

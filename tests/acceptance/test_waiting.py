@@ -5,9 +5,9 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import Command
 
 from repair_service.demo.programs import GRAPHS, Scenario, build, thread
-from repair_service.repair.verdict import Policy, Verdict
+from repair_service.repair.verdict import Policy
 from tests.acceptance.nursery import Nursery
-from tests.acceptance.service import NOW, audit, never_again, rows, sweep, verdicts
+from tests.acceptance.service import NOW, assert_waiting, audit, never_again
 from tests.conftest import Database
 
 
@@ -26,13 +26,12 @@ def test_a_question_stays_open_and_the_answer_reaches_the_tool(
         nursery.run("scenario", str(Scenario(name, "waiting", history)), database.url, "asks") == 0
     )
     graph = build(name, saver, never_again)
-    before, state = rows(database), graph.get_state(thread("asks"))
-    assert [question.value for question in state.interrupts] == ["May I book the flight?"]
+    before = graph.get_state(thread("asks"))
+    assert [question.value for question in before.interrupts] == ["May I book the flight?"]
 
-    assert verdicts(sweep(database, policy)) == {("asks", ""): Verdict.WAITING}
+    assert_waiting(database, "asks", policy=policy)
 
-    assert rows(database) == before
-    assert graph.get_state(thread("asks")) == state
+    assert graph.get_state(thread("asks")) == before
     answer = graph.invoke(Command(resume="yes"), thread("asks"))
     assert answer["messages"][-1].text == "The tools said: approved: yes"
     assert audit(database) == []
