@@ -50,7 +50,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
     for index, message in enumerate(messages):
         if message.kind != "tool":
             caller = index
-            for position, call in enumerate(message.calls):
+            for position in range(len(message.calls)):
                 pairing.results[index, position] = []
             latest |= _places(index, message)
             continue
