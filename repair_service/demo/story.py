@@ -260,7 +260,7 @@ def _never_again(after: int) -> str:
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  ")
+    table.add_column(" ")  # the margin under a heading
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
