@@ -113,7 +113,7 @@ def interrupt_id(namespace: str, node: str, task_id: str, answered: int) -> str:
 
 
 def _python_ids(checkpoint_id: str, parts: Sequence[str]) -> tuple[str, ...]:
-    """The id by XXH3-128 (format version 2 in releases from 0.3 on) and the one by SHA-1 (before)."""
+    """The id by XXH3-128, as releases from 0.3 on make it, and the one by SHA-1, as before."""
     try:
         text = uuid.UUID(checkpoint_id).bytes + "".join(parts).encode()
     except ValueError:

@@ -24,7 +24,7 @@ class BlobRow:
     Attributes:
         channel: The channel.
         version: The version as text.
-        type: The serialization type without a cipher suffix (`msgpack`, `json`, `null`, `empty`, ...).
+        type: The serialization type without a cipher's suffix (`msgpack`, `json`, `null`, `empty`).
         blob: The bytes; None where the row has none, or where they were not fetched.
         cipher: The cipher the stored bytes were encrypted with (`aes`), None for plain ones.
         problem: Why the bytes cannot be used (no key, wrong key), None where they can.

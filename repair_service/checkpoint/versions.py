@@ -36,7 +36,9 @@ def next_version(versions: Iterable[str | int | float], seed: str) -> str | int 
     numbers = [version for version in known if not isinstance(version, str)]
     if numbers:
         return _between(max(numbers), digest)
-    greatest = max((_integer_part(version) for version in known if isinstance(version, str)), default=0)
+    greatest = max(
+        (_integer_part(version) for version in known if isinstance(version, str)), default=0
+    )
     fraction = (digest >> 11) / (1 << 53)
     return f"{greatest + 1:032}.{fraction:016}"
 
