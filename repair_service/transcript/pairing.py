@@ -100,11 +100,10 @@ def open_calls(messages: Sequence[Message]) -> tuple[tuple[int, int, ToolCall], 
     Returns:
         For each: index of the AI message, place among its calls, and the call.
     """
-    results = pair(messages).results
     return tuple(
-        (index, position, messages[index].calls[position])
-        for (index, position), found in results.items()
-        if not found
+        (index, position, call)
+        for (index, position), found in pair(messages).results.items()
+        if not found and (call := messages[index].calls[position]).id
     )
 
 

@@ -17,7 +17,6 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Overwrite, Send
-from tests.transcript.make import ai, as_dict, as_json, as_msgpack, cancelled, human, read, result
 
 from repair_service.errors import Unreadable
 from repair_service.transcript.message import Message, ToolCall
@@ -27,6 +26,7 @@ from repair_service.transcript.read import (
     read_messages,
     read_transcript,
 )
+from tests.transcript.make import ai, as_dict, as_json, as_msgpack, cancelled, human, read, result
 
 CONVERSATION = [
     SystemMessage("be good", id="s"),
@@ -202,7 +202,11 @@ def test_invalid_calls_come_behind_the_valid_ones() -> None:
         ),
         (
             AIMessage(
-                [content_block(type="function_call", id="fc_1", call_id="c", name="f", arguments="")]
+                [
+                    content_block(
+                        type="function_call", id="fc_1", call_id="c", name="f", arguments=""
+                    )
+                ]
             ),
             [("c", "f")],
         ),
