@@ -1,0 +1,140 @@
+"""One connection to a store: transactions with bounds, statements by name, errors of our tree."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import IsolationLevel
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import namedtuple_row
+from psycopg.types.json import set_json_loads
+
+from repair_service.errors import StoreForbidden
+from repair_service.store.failures import Target, connecting, querying, read_address
+from repair_service.store.statements import statement
+
+CONNECT_SECONDS = 10
+"""A host that does not answer must not hold up a scheduled sweep for the system's two minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long the server may take; both in milliseconds.
+
+    Attributes:
+        statement_timeout: For one statement.
+        lock_timeout: For a lock on a table, while the application's migrations hold it.
+    """
+
+    statement_timeout: int
+    lock_timeout: int = 5_000
+
+
+class StoreConnection:
+    """A connection that is opened at once, and again where it was lost between transactions.
+
+    Nothing of it lives longer than a transaction: no session setting, no prepared statement, no
+    cursor on the server. So it works through a pooler that hands out connections by transaction.
+    """
+
+    def __init__(
+        self, url: str, schema: str, application_name: str, bounds: Bounds, read_only: bool
+    ) -> None:
+        self.target: Target = read_address(url)
+        self.schema = schema
+        self._application_name = application_name
+        self._bounds = bounds
+        self._read_only = read_only
+        self._connection = self._open()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A read-only transaction that sees one moment of the store."""
+        with self._transaction(IsolationLevel.REPEATABLE_READ, read_only=True):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction whose every statement sees what others have committed by then.
+
+        Raises:
+            StoreForbidden: The store was opened for reading only.
+        """
+        if self._read_only:
+            raise StoreForbidden("The store was opened for reading only; nothing was written.")
+        with self._transaction(IsolationLevel.READ_COMMITTED, read_only=False):
+            yield
+
+    def rows(
+        self, name: str, values: Mapping[str, Any] | None = None, *, task_path: bool = True
+    ) -> list[Any]:
+        """Runs the statement of that name in the open transaction; its rows as named tuples."""
+        with self._connection.cursor(binary=True) as cursor:
+            return cursor.execute(statement(name, self.schema, task_path), values).fetchall()
+
+    def insert(self, name: str, values: Mapping[str, Any]) -> int:
+        """Runs an INSERT of that name; the number of rows that were inserted."""
+        with self._connection.cursor() as cursor:
+            return cursor.execute(statement(name, self.schema), values).rowcount
+
+    def backend_pid(self) -> int:
+        """The server process as the other end of the connection announced it."""
+        return self._connection.info.backend_pid
+
+    def local_port(self) -> int | None:
+        """Our own port of a TCP connection, None for a Unix socket."""
+        with socket.socket(fileno=os.dup(self._connection.fileno())) as ours:
+            if ours.family == socket.AF_UNIX:
+                return None
+            port: int = ours.getsockname()[1]
+            return port
+
+    def _open(self) -> "psycopg.Connection[Any]":
+        with connecting(self.target):
+            connection = psycopg.connect(
+                self.target.conninfo,
+                prepare_threshold=None,
+                row_factory=namedtuple_row,
+                application_name=self._application_name,
+                client_encoding="utf8",
+                **self._default_timeout(),
+            )
+        set_json_loads(_document, connection)
+        return connection
+
+    def _default_timeout(self) -> dict[str, Any]:
+        given = "connect_timeout" in conninfo_to_dict(self.target.conninfo)
+        return {} if given else {"connect_timeout": CONNECT_SECONDS}
+
+    @contextmanager
+    def _transaction(self, isolation: IsolationLevel, *, read_only: bool) -> Iterator[None]:
+        if self._connection.closed:
+            self._connection = self._open()
+        with querying(self.target):
+            self._connection.isolation_level = isolation
+            self._connection.read_only = read_only
+            with self._connection.transaction():
+                self.rows(
+                    "transaction_settings",
+                    {
+                        "statement_timeout": str(self._bounds.statement_timeout),
+                        "lock_timeout": str(self._bounds.lock_timeout),
+                    },
+                )
+                yield
+
+
+def _document(text: str | bytes) -> Any:
+    """A JSON document; None, to be refused later, where Python cannot hold it (depth, digits)."""
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError):
+        return None

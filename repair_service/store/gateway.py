@@ -1,0 +1,279 @@
+"""The door to a checkpoint store: scans its heads, loads threads, appends one checkpoint."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+
+from repair_service.checkpoint.identifiers import timestamp
+from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
+from repair_service.errors import StoreForbidden, StoreNotUnderstood
+from repair_service.store.append import Appending
+from repair_service.store.connection import Bounds, StoreConnection
+from repair_service.store.encryption import check_key
+from repair_service.store.facts import StoreFacts
+from repair_service.store.history import History
+from repair_service.store.inspection import inspect, sample_percent
+from repair_service.store.loading import Loader, Place, storable
+
+BATCH_HEADS = 200
+"""Heads held in memory at once. With lists of a few hundred KB this is some tens of MB."""
+
+STATEMENT_TIMEOUT = 60_000
+"""Milliseconds. A batch reads in well under a second; a minute means a server in trouble."""
+
+SAMPLED_BLOCKS = 512
+"""Blocks of `checkpoints` that recent_threads looks at: 4 MB, some thousand checkpoints."""
+
+
+class Store:
+    """One checkpoint store, read and appended to over one connection.
+
+    A context manager. Every batch and every append is a transaction of its own. Not for use by
+    several threads at once.
+    """
+
+    def __init__(self, connection: StoreConnection, aes_key: bytes | None) -> None:
+        self._connection = connection
+        self._aes_key = aes_key
+        self._facts: StoreFacts | None = None
+
+    @classmethod
+    def connect(
+        cls,
+        database_url: str,
+        *,
+        schema: str = "public",
+        aes_key: bytes | None = None,
+        statement_timeout_ms: int = STATEMENT_TIMEOUT,
+        application_name: str = "repair-service",
+        read_only: bool = False,
+    ) -> "Store":
+        """Opens a store.
+
+        Args:
+            database_url: Address of the database, a URL or libpq's `name=value` text.
+            schema: The schema of the checkpoint tables, unquoted.
+            aes_key: The key of encrypted rows, 16, 24 or 32 bytes; None where there is none.
+            statement_timeout_ms: Milliseconds that one statement may take.
+            application_name: The name that the server shows for the connection.
+            read_only: Refuse to append.
+
+        Raises:
+            UsageError: The address or the key cannot be meant.
+            StoreUnreachable: There is no connection.
+        """
+        check_key(aes_key)
+        bounds = Bounds(statement_timeout_ms)
+        return cls(
+            StoreConnection(database_url, schema, application_name, bounds, read_only), aes_key
+        )
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection; an open transaction is undone."""
+        self._connection.close()
+
+    def inspect(self) -> StoreFacts:
+        """Looks the store over: server, rights, tables, layout, types in use.
+
+        Raises:
+            StoreUnreachable: The connection was lost.
+        """
+        self._facts = inspect(self._connection)
+        return self._facts
+
+    def check_understood(self) -> StoreFacts:
+        """Refuses a store that cannot be read as it is. Every other method asks this first.
+
+        Raises:
+            StoreNotUnderstood: A table is missing or its layout is not known.
+            StoreForbidden: The role may not read one of the tables.
+        """
+        facts = self._facts or self.inspect()
+        if facts.refusal is not None:
+            raise StoreNotUnderstood(facts.refusal)
+        unread = [name for name, table in facts.tables.items() if not table.may_select]
+        if unread:
+            raise StoreForbidden(
+                f"The role {facts.role} may not read {', '.join(unread)} in {facts.target}. "
+                f"Run as their owner: {' '.join(facts.missing_rights)}"
+            )
+        return facts
+
+    def check_writable(self) -> StoreFacts:
+        """Refuses a store that can be read and not written; for verbs that write.
+
+        Raises:
+            StoreNotUnderstood, StoreForbidden: As check_understood; or the role may not insert, or
+                the server is a standby.
+        """
+        facts = self.check_understood()
+        if facts.missing_rights:
+            raise StoreForbidden(
+                f"The role {facts.role} may not write in {facts.target}. "
+                f"Run as the tables' owner: {' '.join(facts.missing_rights)}"
+            )
+        if facts.read_only:
+            raise StoreForbidden(
+                f"Nothing can be written in {facts.target}: it is a standby. "
+                "Give the address of the primary."
+            )
+        return facts
+
+    def scan(
+        self,
+        *,
+        threads: Sequence[str] = (),
+        namespace: str | None = None,
+        since: float | None = None,
+        batch_size: int = BATCH_HEADS,
+    ) -> Iterator[list[HeadRows]]:
+        """The heads of the store, in batches, by thread and then by namespace.
+
+        No history is read: the heads are found by a skip scan over the primary key. A batch holds
+        whole threads, and more than `batch_size` heads only for a thread that has more alone.
+
+        Args:
+            threads: Only these threads, in this order; all of them where empty.
+            namespace: Only heads of this namespace (the empty text is the root).
+            since: Only heads whose id is not older than this, seconds since 1970. An id that tells
+                no time is taken in.
+            batch_size: Heads a batch.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        for some in self._thread_ids(threads, batch_size):
+            with self._connection.reading():
+                places = self._loader().heads(some)
+            chosen = [
+                place
+                for place in places
+                if namespace in (None, place.checkpoint_ns) and _is_since(place, since)
+            ]
+            for batch in _whole_threads(chosen, batch_size):
+                with self._connection.reading():
+                    rows = self._loader().head_rows(batch)
+                if rows:
+                    yield rows
+
+    def threads(self, ids: Sequence[str], *, depth: int = 500) -> dict[str, ThreadRows]:
+        """Threads as a whole: every head with its ancestors, nearest first.
+
+        Args:
+            ids: The threads.
+            depth: Ancestors a head at most. A delta channel's history is never cut off: where its
+                stored value stands further back, the walk goes on to it.
+
+        Returns:
+            By id, the threads that exist.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        wanted = storable(ids)
+        if not wanted:
+            return {}
+        with self._connection.reading():
+            return self._history().threads(wanted, depth)
+
+    def recent_threads(self, limit: int) -> list[str]:
+        """Ids of threads spread over the store, the most recently used first.
+
+        The same store gives the same threads. Reads a bounded number of blocks.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        with self._connection.reading():
+            percent = sample_percent(self._connection, "checkpoints", SAMPLED_BLOCKS)
+            rows = self._connection.rows("recent_threads", {"percent": percent, "limit": limit})
+        return [row.thread_id for row in rows]
+
+    def append(
+        self,
+        row: CheckpointRow,
+        blobs: Sequence[BlobRow],
+        *,
+        head_id: str,
+        writes_digest: str,
+        check: Callable[[ThreadRows], str | None],
+        also_heads: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds one checkpoint behind a head, in one transaction, or changes nothing at all.
+
+        Args:
+            row: The new row of `checkpoints`.
+            blobs: Its new rows of `checkpoint_blobs`, plain; one with a `cipher` is encrypted.
+            head_id: The head that was diagnosed; it must still be the head.
+            writes_digest: checkpoint.digest.writes_digest of the head's pending writes.
+            check: Judges the thread as it reads with the new row in it; a text is the reason why it
+                must not stay.
+            also_heads: By namespace, further heads of the thread that must still be heads.
+
+        Raises:
+            Drifted: The thread is not as it was diagnosed, or another worker holds it.
+            RepairFailed: `check` gave a reason.
+            Unreadable: A blob is to be encrypted and cannot be.
+            StoreError: The store is not understood, forbidden, or the connection was lost. Then the
+                rows are all there or none of them.
+        """
+        self.check_understood()
+        Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
+            row, blobs, head_id, writes_digest, check, also_heads or {}
+        )
+
+    def _loader(self) -> Loader:
+        facts = self.check_understood()
+        return Loader(self._connection, task_path=facts.has_task_path, aes_key=self._aes_key)
+
+    def _history(self) -> History:
+        return History(self._connection, self._loader())
+
+    def _thread_ids(self, threads: Sequence[str], size: int) -> Iterator[list[str]]:
+        """The threads that were asked for, or all of them; so many at a time."""
+        if threads:
+            asked = storable(threads)
+            for start in range(0, len(asked), size):
+                yield asked[start : start + size]
+            return
+        after: str | None = None
+        while True:
+            with self._connection.reading():
+                rows = self._connection.rows("next_threads", {"after": after, "limit": size})
+            if not rows:
+                return
+            yield [row.thread_id for row in rows]
+            after = rows[-1].thread_id
+
+
+def _is_since(place: Place, since: float | None) -> bool:
+    if since is None:
+        return True
+    moment = timestamp(place.checkpoint_id)
+    return moment is None or moment >= since
+
+
+def _whole_threads(places: Sequence[Place], size: int) -> Iterator[list[Place]]:
+    """Cuts heads into batches between threads, never within one."""
+    batch: list[Place] = []
+    for index, place in enumerate(places):
+        batch.append(place)
+        last = index + 1 == len(places) or places[index + 1].thread_id != place.thread_id
+        if last and len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,172 @@
+"""Rows of the database as the dataclasses that travel between the rooms."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, WriteRow
+from repair_service.store.connection import StoreConnection
+from repair_service.store.encryption import decrypt, split_type
+
+SENDS = "__pregel_tasks"
+"""The channel of scheduled Sends (langgraph/checkpoint/serde/types.py, TASKS)."""
+
+
+class Place(NamedTuple):
+    """Where a checkpoint stands: its primary key."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+
+
+def storable(texts: Iterable[str]) -> list[str]:
+    """Those of some ids that Postgres can hold, once each: no NUL, no half of a surrogate pair.
+
+    An id that is left out cannot be in the store.
+    """
+    return [text for text in dict.fromkeys(texts) if "\0" not in text and _is_text(text)]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Loader:
+    """Reads rows in the transaction that is open on a connection, many places a statement."""
+
+    def __init__(
+        self, connection: StoreConnection, *, task_path: bool, aes_key: bytes | None
+    ) -> None:
+        self._connection = connection
+        self._task_path = task_path
+        self._aes_key = aes_key
+
+    def heads(self, threads: Sequence[str]) -> list[Place]:
+        """The heads of some threads, by thread as asked, then by namespace."""
+        namespaces: dict[str, list[Place]] = {thread: [] for thread in threads}
+        for row in self._connection.rows("heads", {"threads": list(threads)}):
+            namespaces[row.thread_id].append(Place(*row))
+        # The walk goes down through the namespaces of a thread.
+        return [place for places in namespaces.values() for place in reversed(places)]
+
+    def head_rows(self, places: Sequence[Place]) -> list[HeadRows]:
+        """All that belongs to some checkpoints, in their order; without those that are gone."""
+        rows: dict[int, CheckpointRow] = {}
+        for found in self._connection.rows("checkpoints", _keys(places)):
+            index = found.position - 1
+            rows[index] = CheckpointRow(
+                thread_id=places[index].thread_id,
+                checkpoint_ns=places[index].checkpoint_ns,
+                checkpoint_id=places[index].checkpoint_id,
+                parent_checkpoint_id=found.parent_checkpoint_id,
+                checkpoint=found.checkpoint,
+                metadata=found.metadata,
+            )
+        blobs = self._blobs(places)
+        writes = self.writes(places)
+        sends = self._parents_sends(list(rows.values()))
+        return [
+            HeadRows(row, blobs[index], writes[index], sends.get(places[index], ()))
+            for index, row in sorted(rows.items())
+        ]
+
+    def writes(
+        self, places: Sequence[Place], channel: str | None = None
+    ) -> dict[int, tuple[WriteRow, ...]]:
+        """The pending writes of some checkpoints, by index into them.
+
+        Args:
+            places: The checkpoints.
+            channel: Only this channel's writes; None for all.
+
+        Returns:
+            For each index (also one without writes) its rows by task_path, task_id, idx: the order
+            of langgraph.checkpoint.base.writes_sort_key, by code points and not by a collation.
+        """
+        found: dict[int, list[WriteRow]] = defaultdict(list)
+        values = {"channel": channel, **_keys(places)}
+        for row in self._connection.rows("writes", values, task_path=self._task_path):
+            found[row.position - 1].append(self._write_row(places[row.position - 1], row))
+        return {
+            index: tuple(sorted(found[index], key=lambda w: (w.task_path, w.task_id, w.idx)))
+            for index in range(len(places))
+        }
+
+    def blob_row(self, channel: str, version: str, stored: str, blob: bytes | None) -> BlobRow:
+        """A row of `checkpoint_blobs`, decrypted where it has bytes and the key is there."""
+        plain, cipher = split_type(stored)
+        problem = None
+        if cipher is not None and blob is not None:
+            blob, problem = decrypt(cipher, blob, self._aes_key)
+        return BlobRow(channel, version, plain, blob, cipher, problem)
+
+    def _write_row(self, place: Place, row: Any) -> WriteRow:
+        plain, cipher = split_type(row.type)
+        blob: bytes = row.blob
+        problem = None
+        if cipher is not None:
+            blob, problem = decrypt(cipher, blob, self._aes_key)
+        return WriteRow(
+            checkpoint_id=place.checkpoint_id,
+            task_id=row.task_id,
+            idx=row.idx,
+            channel=row.channel,
+            type=plain,
+            blob=blob,
+            task_path=row.task_path,
+            cipher=cipher,
+            problem=problem,
+        )
+
+    def _blobs(self, places: Sequence[Place]) -> dict[int, dict[str, BlobRow]]:
+        blobs: dict[int, dict[str, BlobRow]] = {index: {} for index in range(len(places))}
+        for row in self._connection.rows("blobs", _keys(places)):
+            blobs[row.position - 1][row.channel] = self.blob_row(
+                row.channel, row.version, row.type, row.blob
+            )
+        return blobs
+
+    def _parents_sends(self, rows: Sequence[CheckpointRow]) -> dict[Place, tuple[WriteRow, ...]]:
+        """By head, its parent's scheduled Sends, for layouts that keep them there."""
+        heads: list[Place] = []
+        parents: list[Place] = []
+        for row in rows:
+            if row.parent_checkpoint_id is not None and keeps_sends_at_parent(row):
+                heads.append(Place(row.thread_id, row.checkpoint_ns, row.checkpoint_id))
+                parents.append(Place(row.thread_id, row.checkpoint_ns, row.parent_checkpoint_id))
+        if not parents:
+            return {}
+        writes = self.writes(parents, channel=SENDS)
+        return {head: writes[index] for index, head in enumerate(heads)}
+
+
+def keeps_sends_at_parent(row: CheckpointRow) -> bool:
+    """Whether scheduled Sends may be in the parent's writes: before v 4, and in LangGraph.js.
+
+    LangGraph.js is known by its channel versions, which are numbers. A document that says nothing
+    of all this may keep them there too; judging it is not the store's business.
+    """
+    document: Any = row.checkpoint
+    if not isinstance(document, dict):
+        return True
+    version = document.get("v")
+    if not isinstance(version, int) or version < 4:
+        return True
+    versions = document.get("channel_versions")
+    return isinstance(versions, dict) and any(
+        isinstance(each, (int, float)) for each in versions.values()
+    )
+
+
+def _keys(places: Sequence[Place]) -> dict[str, Any]:
+    """The parameters of a statement that looks up checkpoints by primary key."""
+    return {
+        "threads": [place.thread_id for place in places],
+        "namespaces": [place.checkpoint_ns for place in places],
+        "checkpoints": [place.checkpoint_id for place in places],
+    }

@@ -1,0 +1,31 @@
+-- The blobs of the versions that some checkpoints name. What starts a node tells by its type alone
+-- whether there is a value; the bytes of an input may be large and are never asked for.
+SELECT wanted.position, found.channel, found.version, found.type,
+    CASE
+        WHEN starts_with(found.channel, 'branch:') OR starts_with(found.channel, 'start:')
+            OR found.channel IN ('__start__', '__input__')
+        THEN NULL
+        ELSE found.blob
+    END AS blob
+FROM unnest(%(threads)s::text[], %(namespaces)s::text[], %(checkpoints)s::text[])
+    WITH ORDINALITY AS wanted(thread_id, checkpoint_ns, checkpoint_id, position)
+CROSS JOIN LATERAL (
+    SELECT c.checkpoint -> 'channel_versions' AS versions
+    FROM {schema}.checkpoints AS c
+    WHERE c.thread_id = wanted.thread_id
+        AND c.checkpoint_ns = wanted.checkpoint_ns
+        AND c.checkpoint_id = wanted.checkpoint_id
+    LIMIT 1
+) AS head
+CROSS JOIN LATERAL jsonb_each_text(
+    CASE WHEN jsonb_typeof(head.versions) = 'object' THEN head.versions ELSE '{{}}'::jsonb END
+) AS named(channel, version)
+CROSS JOIN LATERAL (
+    SELECT b.channel, b.version, b.type, b.blob
+    FROM {schema}.checkpoint_blobs AS b
+    WHERE b.thread_id = wanted.thread_id
+        AND b.checkpoint_ns = wanted.checkpoint_ns
+        AND b.channel = named.channel
+        AND b.version = named.version
+    LIMIT 1
+) AS found

@@ -1,0 +1,28 @@
+"""The statements of queries/*.sql, completed with the names of a store's schema."""
+
+from functools import cache
+from importlib.resources import files
+
+from psycopg import sql
+
+QUERIES = files("repair_service.store") / "queries"
+
+
+@cache
+def statement(name: str, schema: str, task_path: bool = True) -> sql.Composed:
+    """One statement, ready to be executed.
+
+    Args:
+        name: Its file's name without `.sql`.
+        schema: The schema of the checkpoint tables, put in as a quoted identifier.
+        task_path: Whether `checkpoint_writes` has that column; LangGraph.js has none, and its
+            writes read as if it were empty.
+
+    Returns:
+        The statement with every name in it quoted; values stay parameters.
+    """
+    text = (QUERIES / f"{name}.sql").read_text(encoding="utf-8")
+    return sql.SQL(text).format(
+        schema=sql.Identifier(schema),
+        task_path=sql.SQL("w.task_path") if task_path else sql.SQL("''::text"),
+    )
