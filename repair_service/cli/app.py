@@ -1,0 +1,152 @@
+"""The command: its verbs, and what becomes of an error."""
+
+import os
+import signal
+import sys
+import traceback
+from typing import Annotated, Any
+
+import typer
+
+import repair_service
+from repair_service.cli.audit import audit
+from repair_service.cli.demo import demo
+from repair_service.cli.doctor import doctor
+from repair_service.cli.repair import repair
+from repair_service.cli.show import show
+from repair_service.cli.sweep import sweep
+from repair_service.errors import Refused, RepairServiceError, UsageError
+
+PROGRAM = "repair-service"
+
+ERROR, REFUSED, USAGE = 1, 5, 64
+
+app = typer.Typer(
+    name=PROGRAM,
+    add_completion=False,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"{PROGRAM} {repair_service.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    context: typer.Context,
+    version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = None,
+) -> None:
+    """Find LangGraph threads left with interrupted tool calls, and mend them.
+
+    A deploy, a crash or a timeout in the middle of a tool leaves a thread that the model's
+    provider refuses for ever (400). repair-service finds those threads in the checkpoint store
+    (Postgres) and writes one new checkpoint behind each, so that it goes on. It runs no tool,
+    calls no model, and changes no row that was there before.
+
+    \b
+    Start here:
+      export DATABASE_URL=postgresql://USER@HOST/DATABASE
+      repair-service doctor
+      repair-service audit
+      repair-service sweep
+
+    \b
+    Or see it work first:
+      repair-service demo
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(USAGE)
+
+
+app.command()(demo)
+app.command()(doctor)
+app.command()(audit)
+app.command()(sweep)
+app.command()(show)
+app.command()(repair)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: The command line without the program's name; that of the process by default.
+
+    Returns:
+        The exit code. Whatever goes wrong is one sentence on stderr.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    debug = os.environ.get("REPAIR_DEBUG", "") not in ("", "0") or "--debug" in words
+    try:
+        result = app(words, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _pipe_closed()
+    except RepairServiceError as error:
+        return _say(error, debug)
+    except typer.TyperException as error:
+        return _say_usage(error)
+    except (typer.Abort, KeyboardInterrupt):
+        print(f"{PROGRAM}: stopped.", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception as error:  # noqa: BLE001  # the last one to see it
+        return _say_unexpected(error, debug)
+    except BaseException as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise
+        return int(code)
+    return int(result) if isinstance(result, int) else 0
+
+
+def run() -> None:
+    """The entry point of the script."""
+    sys.exit(main())
+
+
+def _say(error: RepairServiceError, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    print(f"{PROGRAM}: {error}", file=sys.stderr)
+    if isinstance(error, UsageError):
+        return USAGE
+    return REFUSED if isinstance(error, Refused) else ERROR
+
+
+def _say_usage(error: typer.TyperException) -> int:
+    """A flag or argument that typer itself refused."""
+    context: Any = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else PROGRAM
+    message = error.format_message().rstrip(".")
+    print(f"{PROGRAM}: {message}. See: {path} --help", file=sys.stderr)
+    return USAGE
+
+
+def _say_unexpected(error: Exception, debug: bool) -> int:
+    """An error nobody thought of: its kind and place, not its text, which may hold content."""
+    if debug:
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(last.filename)}, line {last.lineno}"
+    print(
+        f"{PROGRAM}: unexpected {type(error).__name__} in {place}; run it again with --debug "
+        "for the traceback, which may show content, and report it.",
+        file=sys.stderr,
+    )
+    return ERROR
+
+
+def _pipe_closed() -> int:
+    """The reader of stdout went away: nothing more to say, not even at the interpreter's exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ERROR

@@ -1,0 +1,68 @@
+"""`audit`: the dry run over a selection."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from repair_service.cli import options
+
+if TYPE_CHECKING:
+    from repair_service.cli.running import Outcome
+
+
+def audit(
+    context: typer.Context,
+    database_url: options.DatabaseUrl = None,
+    schema: options.Schema = None,
+    config: options.Config = None,
+    thread: options.Thread = None,
+    namespace: options.Namespace = None,
+    since: options.Since = None,
+    min_idle: options.MinIdle = None,
+    deployed_at: options.DeployedAt = None,
+    settle: options.Settle = None,
+    breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    client_tool: options.ClientTool = None,
+    resume: options.Resume = None,
+    route: options.Route = None,
+    allow: options.Allow = None,
+    format: options.ReportFormat = None,  # noqa: A002  # named as its flag
+    output: options.Output = None,
+    exit_zero: options.ExitZero = None,
+    debug: options.Debug = False,
+) -> None:
+    """Find the damaged threads and say what would be written. Writes nothing.
+
+    It takes the same decisions as sweep. Every head that is not healthy is listed, with its
+    verdict, its faults, and what sweep would do about them.
+
+    \b
+    Examples:
+      repair-service audit
+      repair-service audit --since 2026-03-01 --format jsonl > audit.jsonl
+      repair-service audit --thread 4711 --min-idle 0
+
+    \b
+    Exit codes:
+      0  nothing wrong (waiting and active threads are not wrong)
+      1  the store could not be read
+      2  faults found
+     64  wrong usage
+    """
+    from repair_service.cli.running import audit_only
+
+    raise typer.Exit(audit_only("audit", context.params, advise))
+
+
+def advise(outcome: "Outcome", flags: Mapping[str, Any]) -> str | None:
+    """What to type after an audit."""
+    from repair_service.cli.next_command import ACTIVITY, POLICY, SELECTION, STORE, next_command
+    from repair_service.repair.verdict import Verdict
+
+    if outcome.totals.verdicts[Verdict.REPAIRABLE]:
+        return next_command("sweep", flags, STORE + SELECTION + ACTIVITY + POLICY)
+    for verdict in (Verdict.FAILED, Verdict.MANUAL, Verdict.UNREADABLE):
+        if verdict in outcome.first:
+            return next_command("show", flags, STORE + POLICY, outcome.first[verdict].thread_id)
+    return None

@@ -1,0 +1,52 @@
+"""The command to type next, with the flags of this call."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+PROGRAM = "repair-service"
+
+STORE = ("database_url", "schema", "config")
+SELECTION = ("thread", "namespace", "since")
+ACTIVITY = ("min_idle", "deployed_at", "settle")
+POLICY = ("breakpoint", "client_tool", "resume", "route", "allow")
+
+
+def next_command(
+    verb: str, flags: Mapping[str, Any], names: tuple[str, ...], thread_id: str | None = None
+) -> str:
+    """A command line for the next step.
+
+    Args:
+        verb: The verb.
+        flags: The flags by name.
+        names: Those of them that the verb takes; they are repeated where they were given.
+        thread_id: The verb's argument.
+
+    Returns:
+        The command line, quoted for a shell. A database URL with a password in it is left out, so
+        that no secret gets into a log: DATABASE_URL has to hold it.
+    """
+    words = [PROGRAM, verb]
+    for name in names:
+        value = flags.get(name)
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False or value in ([], ()):
+            continue
+        if name == "database_url" and _has_password(value):
+            continue
+        if value is True:
+            words.append(flag)
+            continue
+        for each in value if isinstance(value, list | tuple) else [value]:
+            words += [flag, str(each)]
+    if thread_id is not None:
+        # An id that starts with a dash is no flag.
+        words += ["--", thread_id] if thread_id.startswith("-") else [thread_id]
+    return shlex.join(words)
+
+
+def _has_password(url: str) -> bool:
+    from psycopg.conninfo import conninfo_to_dict
+
+    return any("password" in key for key in conninfo_to_dict(url))

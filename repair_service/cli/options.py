@@ -1,0 +1,181 @@
+"""The flags, each declared once; a verb takes those that mean something to it.
+
+No flag has a default here: a flag not given leaves the setting to the environment, the file and
+the defaults of `settings.Settings`, which also checks the values.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+STORE = "The store"
+SELECTION = "Which threads"
+POLICY = "What may be done"
+OUTPUT = "The report"
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="The checkpoint store, as postgresql://USER@HOST/DATABASE. Or set DATABASE_URL.",
+        metavar="URL",
+        rich_help_panel=STORE,
+        show_default=False,
+    ),
+]
+Schema = Annotated[
+    str | None,
+    typer.Option(help="The schema of its tables (public).", metavar="NAME", rich_help_panel=STORE),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file with settings by the names of these flags (repair-service.toml, where "
+        "there is one).",
+        metavar="FILE",
+        rich_help_panel=STORE,
+    ),
+]
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        help="Show a traceback for an error that was not expected. Or set REPAIR_DEBUG=1.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ReportFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help="table (default), json or jsonl.", rich_help_panel=OUTPUT
+    ),
+]
+TextOrJson = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help="table (default) or json.", rich_help_panel=OUTPUT
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the report to this file, not to stdout.",
+        metavar="FILE",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ShowContent = Annotated[
+    bool | None,
+    typer.Option(
+        "--show-content",
+        help="Show the text of messages. Nothing else ever does.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ExitZero = Annotated[
+    bool | None,
+    typer.Option(
+        "--exit-zero",
+        help="Exit 0 where faults alone would make it 2, for schedulers. Failures still show.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Thread = Annotated[
+    list[str] | None,
+    typer.Option(help="Only this thread; repeatable.", metavar="ID", rich_help_panel=SELECTION),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        help="Only this checkpoint namespace; '' is the root graph.",
+        metavar="NS",
+        rich_help_panel=SELECTION,
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        help="Only heads newer than this (ISO 8601; UTC without a zone).",
+        metavar="TIME",
+        rich_help_panel=SELECTION,
+    ),
+]
+MinIdle = Annotated[
+    str | None,
+    typer.Option(
+        help="Leave threads alone that were active this recently (10m).",
+        metavar="DURATION",
+        rich_help_panel=SELECTION,
+    ),
+]
+DeployedAt = Annotated[
+    str | None,
+    typer.Option(
+        help="When the deploy began. Only heads older than this are looked into, however young; "
+        "--min-idle is not asked. Before it writes, a verb waits until --settle has passed.",
+        metavar="TIME",
+        rich_help_panel=SELECTION,
+    ),
+]
+Settle = Annotated[
+    str | None,
+    typer.Option(
+        help="How long after --deployed-at the last old process is gone (1m).",
+        metavar="DURATION",
+        rich_help_panel=SELECTION,
+    ),
+]
+Breakpoint = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A node that the graph stops before on purpose (interrupt_before): a thread there "
+        "is waiting; repeatable.",
+        metavar="NODE",
+        rich_help_panel=POLICY,
+    ),
+]
+ClientTool = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A tool that the client answers: its calls are waiting; repeatable.",
+        metavar="NAME",
+        rich_help_panel=POLICY,
+    ),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option(
+        help="continue (default): at the node that reads tool results; park: wait for a new "
+        "message.",
+        metavar="HOW",
+        rich_help_panel=POLICY,
+    ),
+]
+Route = Annotated[
+    str | None,
+    typer.Option(
+        help="The node to go on at, instead of the one learned from the store.",
+        metavar="NODE",
+        rich_help_panel=POLICY,
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Mend what a default leaves to a person: at_rest, bound_prefix, duplicate_result or "
+        "orphan_result; repeatable.",
+        metavar="KIND",
+        rich_help_panel=POLICY,
+    ),
+]
+Yes = Annotated[
+    bool | None,
+    typer.Option("--yes", "-y", help="Write without asking first.", rich_help_panel=POLICY),
+]
+DryRun = Annotated[
+    bool | None,
+    typer.Option(
+        "--dry-run", help="Show what would be written; write nothing.", rich_help_panel=POLICY
+    ),
+]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]

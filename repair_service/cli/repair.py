@@ -1,0 +1,104 @@
+"""`repair THREAD`: one thread, now."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from repair_service.cli import options
+
+if TYPE_CHECKING:
+    from repair_service.cli.running import Outcome
+
+
+def repair(
+    context: typer.Context,
+    thread_id: options.ThreadId,
+    database_url: options.DatabaseUrl = None,
+    schema: options.Schema = None,
+    config: options.Config = None,
+    min_idle: options.MinIdle = None,
+    deployed_at: options.DeployedAt = None,
+    settle: options.Settle = None,
+    breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    client_tool: options.ClientTool = None,
+    resume: options.Resume = None,
+    route: options.Route = None,
+    allow: options.Allow = None,
+    dry_run: options.DryRun = None,
+    format: options.ReportFormat = None,  # noqa: A002  # named as its flag
+    output: options.Output = None,
+    exit_zero: options.ExitZero = None,
+    debug: options.Debug = False,
+) -> None:
+    """Repair one thread by its id.
+
+    All of its namespaces are looked at, and each repairable one gets one new checkpoint. It does
+    not ask: the thread was named. A thread that was active a moment ago is left alone unless
+    --min-idle 0 says otherwise.
+
+    \b
+    Examples:
+      repair-service repair 4711
+      repair-service repair 4711 --dry-run
+      repair-service repair 4711 --min-idle 0 --resume park
+
+    \b
+    Exit codes:
+      0  nothing wrong, or repaired
+      1  there is no such thread, or the store could not be read or written
+      2  not repaired: manual, unreadable, active, or it moved on meanwhile
+      3  the patch did not read back as healthy, and was rolled back
+     64  wrong usage
+    """
+    from repair_service.cli.running import (
+        check_threads_exist,
+        open_output,
+        open_store,
+        run_reported,
+        wait_for_deploy,
+    )
+    from repair_service.cli.settings import load_settings
+    from repair_service.cli.signals import Stop
+    from repair_service.report.formats import report_as
+
+    flags = context.params
+    settings = load_settings(flags | {"thread": [thread_id], "since": None, "namespace": None})
+    writes = not settings.dry_run
+    with (
+        Stop() as stop,
+        open_output(settings) as out,
+        open_store(settings, writes=writes) as store,
+    ):
+        if writes:
+            wait_for_deploy(settings)
+        outcome = run_reported(
+            "repair",
+            settings,
+            store,
+            stop,
+            writes=writes,
+            report=report_as(settings.format, out),
+            advise=lambda outcome: _advise(outcome, flags, thread_id),
+            one_thread=True,
+        )
+        check_threads_exist(settings, outcome)
+        raise typer.Exit(int(outcome.code))
+
+
+def _advise(outcome: "Outcome", flags: Mapping[str, Any], thread_id: str) -> str | None:
+    """What to type after the repair of one thread."""
+    from repair_service.cli.next_command import ACTIVITY, POLICY, STORE, next_command
+    from repair_service.repair.verdict import Verdict
+
+    first = outcome.first
+    if Verdict.REPAIRABLE in first:
+        return next_command("repair", flags, STORE + ACTIVITY + POLICY, thread_id)
+    if Verdict.DRIFTED in first or Verdict.FAILED in first or Verdict.MANUAL in first:
+        return next_command("show", flags, STORE + POLICY, thread_id)
+    if Verdict.ACTIVE in first:
+        now = dict(flags) | {"min_idle": "0"}
+        return next_command("repair", now, (*STORE, "min_idle", *POLICY), thread_id)
+    if Verdict.UNREADABLE in first:
+        return next_command("doctor", flags, STORE)
+    return None

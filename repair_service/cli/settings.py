@@ -1,0 +1,321 @@
+"""The settings: flags, then the environment, then the TOML file, then the defaults.
+
+Each setting has one name: the flag `--min-idle` is `REPAIR_MIN_IDLE` in the environment and
+`min_idle` in the file. Only the key of an encrypted store has another: it is read from
+LANGGRAPH_AES_KEY, as LangGraph does, and from nowhere else.
+"""
+
+import difflib
+import os
+import string
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from repair_service.cli.times import parse_duration, parse_time
+from repair_service.errors import UsageError
+from repair_service.repair.judge import ALLOWABLE, AT_REST
+from repair_service.repair.verdict import Placeholders, Policy
+from repair_service.transcript.fault import FaultKind
+
+DEFAULT_FILE = Path("repair-service.toml")
+FLAGS_ONLY = frozenset({"config", "debug", "output", "show_content", "thread_id", "keep"})
+"""Flags that are about one call of the command, or that nobody should set and forget."""
+
+_RENAMED = {"schema": "store_schema"}  # pydantic has a method named `schema`
+_SECRET = frozenset({"database_url"})
+
+
+def _with(parse: Callable[[str], float]) -> BeforeValidator:
+    """Parse text; a default is a number already."""
+
+    def read(value: object) -> float:
+        if isinstance(value, float):
+            return value
+        return parse(value if isinstance(value, str) else str(value))
+
+    return BeforeValidator(read)
+
+
+def _names(value: object) -> object:
+    """One name, several with commas between (the environment), or a list (flags, the file)."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+Duration = Annotated[float, _with(parse_duration)]
+Time = Annotated[float, _with(parse_time)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+
+
+class PlaceholderSettings(BaseModel):
+    """The templates of made-up results; `{tool}` and `{call_id}` stand for the call."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    interrupted: str = Placeholders().interrupted
+    invalid: str = Placeholders().invalid
+    by_tool: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("interrupted", "invalid")
+    @classmethod
+    def _template(cls, text: str) -> str:
+        return _template(text)
+
+    @field_validator("by_tool")
+    @classmethod
+    def _templates(cls, texts: dict[str, str]) -> dict[str, str]:
+        return {tool: _template(text) for tool, text in texts.items()}
+
+
+class Settings(BaseSettings):
+    """What a verb is told; durations in seconds, times in seconds since 1970."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="REPAIR_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+    )
+
+    database_url: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("REPAIR_DATABASE_URL", "DATABASE_URL")
+    )
+    # The schema in which LangGraph's saver makes its tables unless the search path says otherwise.
+    store_schema: str = Field(default="public", validation_alias="REPAIR_SCHEMA", min_length=1)
+    format: Literal["table", "json", "jsonl"] = "table"
+    output: Path | None = None
+    show_content: bool = False
+    thread: Names = ()
+    namespace: str | None = None
+    since: Time | None = None
+    # Longer than a tool should take: a younger head may belong to a run that is alive.
+    min_idle: Duration = 600.0
+    deployed_at: Time | None = None
+    # Twice the 30 s that Kubernetes gives an old process before it is killed.
+    settle: Duration = 60.0
+    breakpoint: Names = ()
+    client_tool: Names = ()
+    resume: Literal["continue", "park"] = "continue"
+    route: str | None = None
+    allow: Names = ()
+    placeholder: PlaceholderSettings = PlaceholderSettings()
+    yes: bool = False
+    dry_run: bool = False
+    exit_zero: bool = False
+
+    @field_validator("allow")
+    @classmethod
+    def _allowable(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        words = ", ".join(sorted({AT_REST, *ALLOWABLE}))
+        for kind in kinds:
+            if kind in ALLOWABLE or kind == AT_REST:
+                continue
+            if kind in set(FaultKind):
+                raise ValueError(f"{kind!r} is not a matter of a switch; those that are: {words}")
+            raise ValueError(f"{kind!r} is not a kind that can be allowed; those are: {words}")
+        return kinds
+
+    @field_validator("thread")
+    @classmethod
+    def _no_null_byte(cls, threads: tuple[str, ...]) -> tuple[str, ...]:
+        if any("\0" in thread for thread in threads):
+            raise ValueError("a thread id has no null character in Postgres")
+        return threads
+
+    def policy(self) -> Policy:
+        """What the operator allows and declares, as the diagnosis takes it."""
+        return Policy(
+            allow=frozenset(self.allow),
+            breakpoints=frozenset(self.breakpoint),
+            client_tools=frozenset(self.client_tool),
+            resume=self.resume,
+            route=self.route,
+            placeholders=Placeholders(
+                interrupted=self.placeholder.interrupted,
+                invalid=self.placeholder.invalid,
+                by_tool=dict(self.placeholder.by_tool),
+            ),
+            min_idle=self.min_idle,
+            deployed_at=self.deployed_at,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """The settings for a report: by their flags' names, without the database URL."""
+        shown = self.model_dump(mode="json", exclude={"database_url", "placeholder"})
+        return {_said(name): value for name, value in shown.items()}
+
+
+def _over(values: Mapping[str, Any]) -> type[Settings]:
+    """The settings over the values of a file: no .env file, no directory of secrets."""
+
+    class OverFile(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            file = InitSettingsSource(settings_cls, init_kwargs=dict(values))
+            return init_settings, env_settings, file
+
+    return OverFile
+
+
+def load_settings(flags: Mapping[str, Any]) -> Settings:
+    """Put the settings of one call together.
+
+    Args:
+        flags: The flags by name, as typer gives them; None and empty lists are flags not given.
+
+    Returns:
+        The settings, all checked.
+
+    Raises:
+        UsageError: A value, a key or the file cannot be meant; the message names its source.
+    """
+    given = {
+        _RENAMED.get(name, name): value
+        for name, value in flags.items()
+        if value is not None
+        and value != []
+        and name not in {"config", "debug", "thread_id", "keep"}
+    }
+    path = _file_path(flags.get("config"))
+    settings = _over(_read_file(path) if path else {})
+    try:
+        return settings(**given)
+    except SettingsError:
+        # Only the placeholder is a table, and only the environment has to spell one out.
+        raise UsageError(
+            "REPAIR_PLACEHOLDER is a table; set REPAIR_PLACEHOLDER__INTERRUPTED or "
+            "REPAIR_PLACEHOLDER__INVALID instead."
+        ) from None
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        place = _place(name, given, path)
+        inner = ".".join(str(part) for part in problem["loc"][1:] if isinstance(part, str))
+        raise UsageError(f"{place}{f' ({inner})' if inner else ''}: {_said_of(problem)}.") from None
+
+
+def aes_key() -> bytes | None:
+    """The key of an encrypted store, from LANGGRAPH_AES_KEY as LangGraph reads it; None without.
+
+    Raises:
+        UsageError: The key has a length that AES does not know.
+    """
+    text = os.environ.get("LANGGRAPH_AES_KEY")
+    if not text:
+        return None
+    key = text.encode()
+    if len(key) not in (16, 24, 32):
+        raise UsageError(
+            f"LANGGRAPH_AES_KEY is {len(key)} bytes long, and AES keys have 16, 24 or 32; "
+            "set the key that the application uses."
+        )
+    return key
+
+
+def _file_path(config: Path | None) -> Path | None:
+    named = config or (Path(text) if (text := os.environ.get("REPAIR_CONFIG")) else None)
+    if named is not None:
+        return named
+    return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    """The file's values by the settings' field names."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {_first_line(error)}.") from None
+    known = {_said(name) for name in Settings.model_fields} - FLAGS_ONLY
+    for key in values:
+        if key not in known:
+            raise UsageError(f"{path}: {key!r} is no setting{_nearest(key, known)}")
+    return {_RENAMED.get(key, key): value for key, value in values.items()}
+
+
+def _first_line(error: Exception) -> str:
+    # tomllib quotes at most one character of the file, so no secret can be in it.
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return str(error).splitlines()[0]
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(key.replace("-", "_"), sorted(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _said(field: str) -> str:
+    return next((said for said, name in _RENAMED.items() if name == field), field)
+
+
+def _place(name: str, given: Mapping[str, Any], path: Path | None) -> str:
+    """Where a bad value came from: its flag, its variable, or its key in the file."""
+    field = {"REPAIR_SCHEMA": "store_schema", "DATABASE_URL": "database_url"}.get(name, name)
+    field = {"REPAIR_DATABASE_URL": "database_url"}.get(field, field)
+    said = _said(field)
+    if field in given:
+        return "--" + said.replace("_", "-")
+    prefix = f"REPAIR_{said.upper()}"
+    if any(key == prefix or key.startswith(prefix + "__") for key in os.environ):
+        return prefix
+    return f"{path}: {said}" if path else said
+
+
+def _said_of(problem: Any) -> str:
+    """Pydantic's finding as a clause, without the value unless our own message quotes it."""
+    own = problem.get("ctx", {}).get("error")
+    if isinstance(own, Exception):
+        return str(own)
+    if problem["type"] == "literal_error":
+        return f"one of {problem['ctx']['expected']} is needed"
+    text = str(problem["msg"])
+    return text[:1].lower() + text[1:]
+
+
+def _template(text: str) -> str:
+    """Check a placeholder template: some text, and no other field than the two."""
+    if not text.strip():
+        raise ValueError("a placeholder needs some text, since providers refuse an empty result")
+    try:
+        fields = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+        if unknown := sorted(fields - {"tool", "call_id"}):
+            raise ValueError(
+                f"it has the field {{{unknown[0]}}}, and knows {{tool}} and {{call_id}}"
+            )
+        text.format(tool="tool", call_id="id")
+    except (ValueError, LookupError) as error:
+        raise ValueError(f"the template cannot be used: {error}; for a brace write two") from None
+    return text

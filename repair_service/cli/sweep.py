@@ -1,0 +1,135 @@
+"""`sweep`: an audit that writes every repairable head."""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from repair_service.cli import options
+from repair_service.cli.audit import advise
+
+if TYPE_CHECKING:
+    from repair_service.cli.running import Outcome
+    from repair_service.cli.settings import Settings
+    from repair_service.cli.signals import Stop
+    from repair_service.store.gateway import Store
+
+
+def sweep(
+    context: typer.Context,
+    database_url: options.DatabaseUrl = None,
+    schema: options.Schema = None,
+    config: options.Config = None,
+    thread: options.Thread = None,
+    namespace: options.Namespace = None,
+    since: options.Since = None,
+    min_idle: options.MinIdle = None,
+    deployed_at: options.DeployedAt = None,
+    settle: options.Settle = None,
+    breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    client_tool: options.ClientTool = None,
+    resume: options.Resume = None,
+    route: options.Route = None,
+    allow: options.Allow = None,
+    yes: options.Yes = None,
+    dry_run: options.DryRun = None,
+    format: options.ReportFormat = None,  # noqa: A002  # named as its flag
+    output: options.Output = None,
+    exit_zero: options.ExitZero = None,
+    debug: options.Debug = False,
+) -> None:
+    """Repair every thread that can be repaired safely.
+
+    One new checkpoint is written behind each repairable head; no row that was there before is
+    changed, and a run that is still alive wins over it. On a terminal it first shows what would be
+    written and asks; elsewhere it needs --yes.
+
+    \b
+    Examples:
+      repair-service sweep
+      repair-service sweep --yes --deployed-at 2026-03-01T14:30:00Z --settle 2m
+      repair-service sweep --dry-run
+
+    \b
+    Exit codes:
+      0  nothing wrong, or all of it repaired
+      1  the store could not be read or written
+      2  faults are left (manual, unreadable, or the thread moved on meanwhile)
+      3  a patch did not read back as healthy, and was rolled back
+      5  refused: no terminal to ask on, and no --yes
+     64  wrong usage
+    130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand
+    """
+    from repair_service.cli.running import audit_only
+    from repair_service.cli.settings import load_settings
+
+    settings = load_settings(context.params)
+    if settings.dry_run:
+        raise typer.Exit(audit_only("sweep", context.params, advise))
+    raise typer.Exit(_sweep(settings, context.params))
+
+
+def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
+    from repair_service.cli.running import (
+        check_threads_exist,
+        open_output,
+        open_store,
+        run_reported,
+        wait_for_deploy,
+    )
+    from repair_service.cli.signals import Stop
+    from repair_service.errors import Refused
+    from repair_service.report.formats import report_as
+
+    if not settings.yes and not sys.stdin.isatty():
+        raise Refused(
+            "sweep writes, and there is no terminal to ask on; give --yes to write, "
+            "or --dry-run to see what would be written."
+        )
+    with Stop() as stop, open_output(settings) as out, open_store(settings, writes=True) as store:
+        wait_for_deploy(settings)
+        if not settings.yes and (code := _ask(settings, store, stop)) is not None:
+            return code
+        outcome = run_reported(
+            "sweep",
+            settings,
+            store,
+            stop,
+            writes=True,
+            report=report_as(settings.format, out),
+            advise=lambda outcome: advise(outcome, flags),
+        )
+        check_threads_exist(settings, outcome)
+        return int(outcome.code)
+
+
+def _ask(settings: "Settings", store: "Store", stop: "Stop") -> int | None:
+    """Show what would be written, on stderr, and ask; None to go on, else the exit code."""
+    from repair_service.cli.running import check_threads_exist, run_reported
+    from repair_service.repair.verdict import Verdict
+    from repair_service.report.table import TableReport
+
+    def nothing(outcome: "Outcome") -> None:
+        return None
+
+    preview = TableReport(sys.stderr)
+    planned = run_reported(
+        "audit", settings, store, stop, writes=False, report=preview, advise=nothing
+    )
+    check_threads_exist(settings, planned)
+    count = planned.totals.verdicts[Verdict.REPAIRABLE]
+    if not count:
+        print("There is nothing to write.", file=sys.stderr)
+        return int(planned.code)
+    one = (
+        "One new checkpoint will be written"
+        if count == 1
+        else (f"{count} new checkpoints will be written, one behind each repairable head")
+    )
+    print(f"{one}; no row that is there now is changed.", file=sys.stderr)
+    stop.at_once()
+    if typer.confirm("Write?", default=False, err=True):
+        return None
+    print("Nothing was written.", file=sys.stderr)
+    return int(planned.code)

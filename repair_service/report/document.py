@@ -1,0 +1,73 @@
+"""A whole run in a report: what was asked, what was counted, how it ended."""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.sweep.totals import Totals
+
+SCHEMA_VERSION = 1
+
+
+class RunItem(msgspec.Struct, frozen=True):
+    """One call of a verb.
+
+    Attributes:
+        id: A UUID.
+        verb: The verb.
+        started_at, finished_at: ISO 8601 in UTC.
+        store: The store's address, without password.
+        options: The settings that were in force, by the names of their flags.
+    """
+
+    id: str
+    verb: str
+    started_at: str
+    finished_at: str
+    store: str
+    options: dict[str, Any]
+
+
+class TotalsItem(msgspec.Struct, frozen=True):
+    """What a run counted; `faults` and `verdicts` hold only what was seen."""
+
+    threads: int
+    heads: int
+    verdicts: dict[str, int]
+    faults: dict[str, int]
+    salvaged: int
+    placeholders: int
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """All of a run that is known only at its end."""
+
+    run: RunItem
+    totals: TotalsItem
+    exit_code: int
+    next_command: str | None
+
+
+class Report(Protocol):
+    """Takes the heads of a run as they come, and its ending."""
+
+    def add(self, diagnosis: Diagnosis) -> None:
+        """Report one head that is not healthy."""
+        ...
+
+    def end(self, ending: Ending) -> None:
+        """Report the ending; nothing comes after it."""
+        ...
+
+
+def totals_item(totals: Totals) -> TotalsItem:
+    """The totals for a report, most frequent first."""
+    return TotalsItem(
+        threads=totals.threads,
+        heads=totals.heads,
+        verdicts={verdict.value: n for verdict, n in totals.verdicts.most_common() if n},
+        faults={kind.value: n for kind, n in totals.faults.most_common() if n},
+        salvaged=totals.salvaged,
+        placeholders=totals.placeholders,
+    )
