@@ -1,0 +1,1 @@
+"""Judges outside this project: the providers' own rules, their real clients, and others' checks."""
