@@ -31,6 +31,9 @@ from repair_service.transcript.wire import (
 REMOVE_ALL: Final = "__remove_all__"
 """The id of a `RemoveMessage` that empties the list (langgraph/graph/message.py)."""
 
+OVERWRITE: Final = "overwrite"
+"""The kind of the mark before the messages of a write that replaces the list."""
+
 _ENCODINGS: Final[dict[str, Encoding]] = {"msgpack": "msgpack", "json": "json"}
 _NO_LIST: Final = frozenset({"null", "empty", "bytes", "bytearray"})
 _ROOT_KEY: Final = "messages"
@@ -95,8 +98,9 @@ def read_transcript(type: str, blob: bytes) -> Transcript | None:  # noqa: A002
 def read_messages(type: str, blob: bytes) -> tuple[Message, ...]:  # noqa: A002
     """Read what a task wrote to a channel of messages: one message, or a list of them.
 
-    A write that replaces the list (`Overwrite`) is read as the removal of all messages, followed
-    by those that it holds. A removal has the kind `remove` and the removed message's id.
+    A write that replaces the list (`Overwrite`) is read as a mark of the kind `overwrite`, without
+    bytes, before the messages that it holds. A removal has the kind `remove` and the removed
+    message's id.
 
     Args:
         type: The serialization type, without a cipher's suffix.
@@ -113,7 +117,7 @@ def read_messages(type: str, blob: bytes) -> tuple[Message, ...]:  # noqa: A002
         overwrite = _overwritten(codec, blob)
         if overwrite is None:
             return _written(codec, blob)
-        return Message(b"", "remove", REMOVE_ALL), *_written(codec, overwrite)
+        return Message(b"", OVERWRITE), *_written(codec, overwrite)
     except (DecodeError, RecursionError) as error:
         raise _corrupt(type) from error
 

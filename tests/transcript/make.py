@@ -70,14 +70,15 @@ def as_dict(message: BaseMessage) -> dict[str, Any]:
     if not isinstance(message, AIMessage):
         return {"role": "user", "content": message.content}
     made: dict[str, Any] = {"role": "assistant", "content": message.content}
-    if message.tool_calls:
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    if calls:
         made["tool_calls"] = [
             {
                 "id": call["id"],
                 "type": "function",
                 "function": {"name": call["name"], "arguments": json.dumps(call["args"])},
             }
-            for call in message.tool_calls
+            for call in calls
         ]
     return made
 

@@ -64,7 +64,7 @@ def test_every_stored_list_is_read_as_langchain_reads_it(
         try:
             transcript = read_transcript(type_, blob)
         except Unreadable:
-            with pytest.raises(ValueError, match="unpack|eof|EOF|truncated|expected"):
+            with pytest.raises(ValueError, match=r"unpack|eof|EOF|truncated|expected"):
                 loaded(type_, blob)
             continue
         value = loaded(type_, blob) if type_ in ("msgpack", "json") else None
