@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from repair_service.checkpoint.compose import Change, compose
+from repair_service.checkpoint.compose import Change, compose, leaked_channels
 from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
 from repair_service.repair.diagnosis import Diagnosis, Patch
@@ -13,7 +13,7 @@ from repair_service.repair.findings import Findings
 from repair_service.repair.placeholder import placeholder
 from repair_service.repair.route import Route
 from repair_service.repair.step import Step
-from repair_service.repair.verdict import Placeholders, Resume, Verdict
+from repair_service.repair.verdict import Mend, Placeholders, Resume, Verdict
 from repair_service.transcript.mend import mend
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.write import write_transcript
@@ -42,7 +42,7 @@ def compose_patch(
     above: Mapping[str, str],
     now: float,
 ) -> Diagnosis:
-    """The diagnosis with its patch.
+    """The diagnosis with its patch, or with the reason why there can be none.
 
     Args:
         mending: The decision.
@@ -63,6 +63,13 @@ def compose_patch(
         touched=step.touched,
         cleared=ONE_STEP_CHANNELS & head.valued if step.consumed else frozenset(),
     )
+    leaked = leaked_channels(head, change)
+    if leaked:
+        return replace(
+            diagnosis,
+            verdict=Verdict.MANUAL,
+            reason=f"pending writes that belong to no finished call would reach {min(leaked)!r}",
+        )
     timestamp = datetime.fromtimestamp(now, UTC).isoformat()
     row, blobs = compose(head, change, timestamp=timestamp)
     mends = Counter(
@@ -137,8 +144,8 @@ def _route_nodes(mending: Mending) -> tuple[str, ...]:
     return mending.route.nodes if mending.route else ()
 
 
-def _reason(mends: Mapping[str, int]) -> str:
-    words = {
+def _reason(mends: Mapping[Mend, int]) -> str:
+    words: dict[Mend, str] = {
         "salvage": "real result taken up",
         "placeholder": "call without a result",
         "move": "result moved behind its call",

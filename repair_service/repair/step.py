@@ -8,6 +8,7 @@ one must be of a kind whose merge is known.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from repair_service.checkpoint.compose import keeps_tasks
 from repair_service.checkpoint.head import Head, Task
 from repair_service.checkpoint.tasks import is_trigger
 from repair_service.repair.route import Route, ToolStep, Value, started_nodes, trigger_writes
@@ -97,6 +98,8 @@ def lost_by_keeping(head: Head) -> str | None:
 
     Pending writes belong to the checkpoint that they were written for, so a new one drops them.
     """
+    if not keeps_tasks(head):
+        return "scheduled Sends are pending, and in this layout a new checkpoint would drop them"
     for task in head.tasks:
         where = f"the node {task.node!r}" if task.node else "a pending task"
         if task.finished:

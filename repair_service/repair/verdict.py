@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from repair_service.transcript.fault import FaultKind, Mend
+from repair_service.transcript.fault import FaultKind as FaultKind
+from repair_service.transcript.fault import Mend as Mend
 
 
 class Verdict(StrEnum):

@@ -27,7 +27,7 @@ class FleetSample:
         return self._steps
 
     def _read(self) -> tuple[ToolStep, ...]:
-        steps = []
+        steps: list[ToolStep] = []
         threads = self._store.recent_threads(SAMPLE)
         for thread in self._store.threads(threads, depth=SAMPLE_DEPTH).values():
             for namespace, rows in thread.heads.items():
