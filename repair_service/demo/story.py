@@ -10,7 +10,6 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import Command
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from repair_service.demo.model import ProviderRefusal
 from repair_service.demo.programs import Scenario, build, said, thread
@@ -19,10 +18,16 @@ from repair_service.errors import RepairServiceError
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
-from repair_service.sweep.run import Selection, Sweep
+from repair_service.sweep.run import Sweep
+from repair_service.sweep.selection import Selection
 
 MESSAGE = "Are you there?"
 ANSWER = "yes"
+
+WIDTH = 80
+"""Columns that the text is written for."""
+
+COLORS = {Verdict.REPAIRABLE: "yellow", Verdict.REPAIRED: "green", Verdict.WAITING: "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,54 +36,49 @@ class Cast:
 
     Attributes:
         name: What their ids begin with.
+        thread_ids: The threads; of two, the first goes on by itself and the second by a message.
         scenario: The program that leaves them behind.
-        ways: How they are gone on with, by the last part of their ids.
         code: How the program ends.
         story: What happens to them, in a line.
     """
 
     name: str
+    thread_ids: tuple[str, ...]
     scenario: Scenario
-    ways: tuple[str, ...]
     code: int
     story: str
 
-    @property
-    def thread_ids(self) -> list[str]:
-        return [f"{self.name}-{way}" for way in self.ways]
 
-
-BOTH = ("continued", "told")
-CASTS = (
-    Cast(
-        "one-call",
-        Scenario("create_agent", "one-call", history=True),
-        BOTH,
-        KILLED,
-        "one tool call; the process dies in the tool",
-    ),
-    Cast(
-        "three-calls",
-        Scenario("create_agent", "three-calls"),
-        BOTH,
-        KILLED,
-        "three calls at once; two have finished when it dies",
-    ),
-    Cast(
-        "overtaken",
-        Scenario("create_agent", "three-calls"),
-        BOTH,
-        KILLED,
-        "the same; then the user, who saw nothing, types on",
-    ),
-    Cast(
-        "waiting",
-        Scenario("create_agent", "waiting"),
-        ("answered",),
-        0,
-        "interrupt(): the agent waits for a person; not damaged",
-    ),
+ONE_CALL = Cast(
+    "one-call",
+    ("one-call-1", "one-call-2"),
+    Scenario("create_agent", "one-call", history=True),
+    KILLED,
+    "one tool call; the process dies in the tool",
 )
+THREE_CALLS = Cast(
+    "three-calls",
+    ("three-calls-1", "three-calls-2"),
+    Scenario("create_agent", "three-calls"),
+    KILLED,
+    "three calls at once; two have finished when it dies",
+)
+OVERTAKEN = Cast(
+    "overtaken",
+    ("overtaken-1", "overtaken-2"),
+    THREE_CALLS.scenario,
+    KILLED,
+    "the same; then the user, who saw nothing, types on",
+)
+WAITING = Cast(
+    "waiting",
+    ("waiting",),
+    Scenario("create_agent", "waiting"),
+    0,
+    "interrupt(): the agent waits for a person; not damaged",
+)
+DAMAGED = (ONE_CALL, THREE_CALLS, OVERTAKEN)
+CASTS = (*DAMAGED, WAITING)
 
 
 class DemoFailed(RepairServiceError):
@@ -111,14 +111,16 @@ class Story:
         self._kill()
         self._refuse()
         found = self._audit()
-        written = self._sweep()
+        done = self._sweep()
         gone_on = self._go_on()
-        self._sum_up(found, written)
-        return gone_on
+        self._sum_up(found, done)
+        threads = sum(len(cast.thread_ids) for cast in DAMAGED)
+        repaired = sum(item.verdict is Verdict.REPAIRED for item in done)
+        return gone_on and repaired == threads
 
     def leave_one(self) -> None:
         """Leave one more damaged thread behind, named `yours`."""
-        self._run([(CASTS[1], "yours")])
+        self._run([(THREE_CALLS, "yours")])
 
     def _act(self, number: int, title: str) -> None:
         self._console.print(f"[bold]{number}. {title}[/]")
@@ -162,7 +164,7 @@ class Story:
         """A user types on in the threads that are to be overtaken, and is refused."""
         self._act(2, "A user types on in the overtaken threads")
         refusal = ""
-        for thread_id in CASTS[2].thread_ids:
+        for thread_id in OVERTAKEN.thread_ids:
             for _ in range(2):
                 refusal = self._refused(thread_id)
         self._console.print(f"   user:     {MESSAGE}")
@@ -181,10 +183,8 @@ class Story:
         self._act(3, "repair-service audit: looks at every thread, writes nothing")
         with Store.connect(self._url) as store:
             found = list(Sweep(store, Policy(min_idle=0), Selection()).audit())
-        table = _table("thread", "verdict", "what is wrong")
         for item in found:
-            table.add_row(item.thread_id, _colored(item.verdict), _wrong(item))
-        self._console.print(table)
+            self._row(item.thread_id, item.verdict, _wrong(item))
         self._console.print()
         return found
 
@@ -192,78 +192,67 @@ class Story:
         self._act(4, "repair-service sweep: one new checkpoint behind each, no row changed")
         with Store.connect(self._url) as store:
             done = list(Sweep(store, Policy(min_idle=0), Selection()).repair())
-        table = _table("thread", "verdict", "goes on at", "results kept", "made up")
         for item in done:
-            if item.verdict is Verdict.REPAIRED:
-                kept, made_up = _mended(item)
-                where = ", ".join(item.route) or item.resume or ""
-                table.add_row(
-                    item.thread_id, _colored(item.verdict), where, str(kept), str(made_up)
-                )
-            else:
-                table.add_row(item.thread_id, _colored(item.verdict), "", "", "")
-        self._console.print(table)
+            self._row(item.thread_id, item.verdict, _written(item))
         self._console.print()
         return done
 
     def _go_on(self) -> bool:
         self._act(5, "LangGraph goes on, both ways, with the model that refused before")
-        table = _table("thread", "call", "the model answers")
         passed = True
-        for cast in CASTS[:3]:
-            continued, told = cast.thread_ids
-            for thread_id, call, given in (
-                (continued, "invoke(None)", None),
-                (told, "a new message", said(MESSAGE)),
-            ):
-                answer, good = self._answer(thread_id, given)
-                passed = passed and good
-                table.add_row(thread_id, call, answer)
-        (waiting,) = CASTS[3].thread_ids
+        for cast in DAMAGED:
+            by_itself, by_message = cast.thread_ids
+            passed &= self._answers(by_itself, "invoke(None)", None)
+            passed &= self._answers(by_message, "new message", said(MESSAGE))
+        (waiting,) = WAITING.thread_ids
         questions = self._graph.get_state(thread(waiting)).interrupts
-        answer, good = self._answer(waiting, Command(resume=ANSWER))
-        table.add_row(waiting, f"resume={ANSWER!r}", answer)
-        self._console.print(table)
-        if len(questions) == 1:
-            self._console.print(f"   {waiting} still asked: {questions[0].value}\n")
-        return passed and good and len(questions) == 1
+        passed &= len(questions) == 1
+        for question in questions:
+            self._line(waiting, "still asks", question.value)
+        passed &= self._answers(waiting, f"resume={ANSWER!r}", Command(resume=ANSWER))
+        self._console.print()
+        return passed
 
-    def _answer(self, thread_id: str, given: object) -> tuple[str, bool]:
-        """What the thread says to an input, and whether it went on at all."""
+    def _answers(self, thread_id: str, call: str, given: object) -> bool:
+        """Go on with a thread and say what the model answers; whether it did."""
         try:
-            state = self._graph.invoke(given, thread(thread_id))
+            last = self._graph.invoke(given, thread(thread_id))["messages"][-1]
         except ProviderRefusal as refusal:
-            return f"[red]{escape(str(refusal))}[/]", False
-        last = state["messages"][-1]
-        return escape(_shortened(last.text, 200)), last.type == "ai" and bool(last.text)
+            self._line(thread_id, call, str(refusal), style="red")
+            return False
+        self._line(thread_id, call, last.text)
+        return last.type == "ai" and bool(last.text)
 
     def _sum_up(self, found: Sequence[Diagnosis], done: Sequence[Diagnosis]) -> None:
         damaged = sum(item.verdict is Verdict.REPAIRABLE for item in found)
         waiting = sum(item.verdict is Verdict.WAITING for item in found)
         repaired = [item for item in done if item.verdict is Verdict.REPAIRED]
-        kept, made_up = (sum(counts) for counts in zip(*map(_mended, repaired), strict=True))
+        kept = sum(_mended(item)[0] for item in repaired)
+        made_up = sum(_mended(item)[1] for item in repaired)
         say = self._console.print
         say(f"[bold]Found:[/] {damaged} damaged threads, and {waiting} that waits for a person.")
         say(f"[bold]Written:[/] {len(repaired)} checkpoints, one a damaged thread.")
         say(f"   {kept} real results were still on disk and are in the lists again;")
-        say(f"   {made_up} calls had none, and got a result that says so: no tool ran again.\n")
+        say(f"   {made_up} calls had none, and got a result that says so. No tool ran again.\n")
         say("[bold]Your own database[/] (doctor and audit write nothing):")
         say("  export DATABASE_URL=postgresql://user:password@host/database")
         say("  repair-service doctor    is everything there that is needed?")
         say("  repair-service audit     which threads are damaged, and how?")
         say("  repair-service sweep     mend them; asks before it writes")
 
+    def _row(self, thread_id: str, verdict: Verdict, text: str) -> None:
+        self._line(thread_id, verdict, text, style=COLORS.get(verdict, "red"))
+
+    def _line(self, thread_id: str, what: str, text: str, style: str = "cyan") -> None:
+        """One line of a table: a thread, what is said of it in color, and a text cut to fit."""
+        start = f"   {thread_id:<14}"
+        middle = f"{what:<14}"
+        rest = _shortened(text, WIDTH - len(start) - len(middle))
+        self._console.print(f"{start}[{style}]{escape(middle)}[/]{escape(rest)}")
+
 
 def _never_again(after: int) -> str:
     raise DemoFailed("A tool ran again, which no repair may cause.")
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(" ")  # the margin under a heading
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _mended(item: Diagnosis) -> tuple[int, int]:
@@ -274,18 +263,28 @@ def _mended(item: Diagnosis) -> tuple[int, int]:
 
 def _wrong(item: Diagnosis) -> str:
     """What is wrong with a head, in a few words."""
+    if item.verdict is Verdict.WAITING:
+        return "nothing: a question is open"
     kept, made_up = _mended(item)
     parts = []
     if made_up:
         parts.append(f"{made_up} call{'s' * (made_up > 1)} without a result")
     if kept:
-        parts.append(f"{kept} result{'s' * (kept > 1)} on disk, not in the list")
-    return "; ".join(parts) or "nothing: a question is open"
+        parts.append(f"{kept} result{'s' * (kept > 1)} left on disk")
+    return ", ".join(parts) or item.reason
 
 
-def _colored(verdict: Verdict) -> str:
-    colors = {Verdict.REPAIRABLE: "yellow", Verdict.REPAIRED: "green", Verdict.WAITING: "cyan"}
-    return f"[{colors.get(verdict, 'red')}]{verdict}[/]"
+def _written(item: Diagnosis) -> str:
+    """What was written for a head, in a few words."""
+    if item.verdict is not Verdict.REPAIRED:
+        return "nothing written"
+    kept, made_up = _mended(item)
+    parts = [f"{made_up} placeholder{'s' * (made_up > 1)}"] if made_up else []
+    if kept:
+        parts.insert(0, f"{kept} real results kept")
+    if item.route:
+        parts.append(f"next: {', '.join(item.route)}")
+    return ", ".join(parts)
 
 
 def _shortened(text: str, width: int) -> str:

@@ -12,7 +12,8 @@ from repair_service.demo.model import ProviderRefusal, check
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
-from repair_service.sweep.run import Selection, Sweep
+from repair_service.sweep.run import Sweep
+from repair_service.sweep.selection import Selection
 from tests.conftest import Database
 
 NOW = Policy(min_idle=0)

@@ -56,8 +56,9 @@ def test_a_deep_agent_goes_on_both_ways(
         assert len(messages) == len(there) + 1
         assert [(type(message), message.name) for message in new] == [(ToolMessage, "slow")]
 
-    # Nothing tells where the very first call of a store goes on.
-    routed = line == "three-calls" or EARLIER in turns
+    # Nothing tells where a first call goes on, nor turns of which the exit alone was kept: the
+    # writes that started their nodes are gone.
+    routed = line == "three-calls" or (EARLIER in turns and durability == "sync")
     assert [item.resume for item in done] == ["continue" if routed else "park"] * 2
     answer = graph.invoke(None, thread("continued"), durability="sync")
     if routed:
