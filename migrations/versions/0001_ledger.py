@@ -196,15 +196,13 @@ def _quarantine() -> None:
         "quarantine",
         _key("store_key"),
         _key("thread_id"),
-        _key("checkpoint_ns"),
         _key("pattern"),
+        _key("checkpoint_ns"),
         sa.Column("count", sa.BigInteger(), nullable=False),
         _moment("since", now=True),
         _moment("released_at"),
         sa.Column("released_by", sa.Text(), nullable=True),
-        sa.PrimaryKeyConstraint(
-            "store_key", "thread_id", "checkpoint_ns", "pattern", name="quarantine_pkey"
-        ),
+        sa.PrimaryKeyConstraint("store_key", "thread_id", "pattern", name="quarantine_pkey"),
         schema=SCHEMA,
     )
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 import repair_service
 from repair_service.errors import LedgerError, LedgerForbidden, LedgerMismatch
 from repair_service.ledger.engine import explained, make_engine
-from repair_service.ledger.records import Availability
+from repair_service.ledger.records.rails import Availability
 from repair_service.ledger.rights import Rights, rights_of
 from repair_service.ledger.tables import SCHEMA
 from repair_service.store.failures import Target, read_address

@@ -66,10 +66,10 @@ runs = Table(
     Column("finished_at", _moment()),
     # Whether every head of the selection was looked at.
     Column("complete", Boolean, nullable=False, server_default=text("false")),
-    Column("totals", JSONB),
+    Column("totals", JSONB(none_as_null=True)),
     Column("exit_code", BigInteger),
     # Where a run that was cut off would go on; null once it is complete.
-    Column("resume_cursor", JSONB),
+    Column("resume_cursor", JSONB(none_as_null=True)),
     CheckConstraint("shard_index >= 1 AND shard_index <= shard_count", name="shard"),
 )
 Index("runs_started_at_idx", runs.c.started_at.desc(), runs.c.id.desc())
@@ -158,8 +158,9 @@ quarantine = Table(
     metadata,
     Column("store_key", _key(), primary_key=True),
     Column("thread_id", _key(), primary_key=True),
-    Column("checkpoint_ns", _key(), primary_key=True),
     Column("pattern", _key(), primary_key=True),
+    # Where it was last found; a sub-graph's namespace is another one each time.
+    Column("checkpoint_ns", _key(), nullable=False),
     Column("count", BigInteger, nullable=False),
     Column("since", _moment(), nullable=False, server_default=func.clock_timestamp()),
     Column("released_at", _moment()),

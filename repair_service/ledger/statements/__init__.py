@@ -1,0 +1,1 @@
+"""The ledger's statements, and the records that their rows become."""
