@@ -58,7 +58,7 @@ def item_of(diagnosis: Diagnosis) -> Item:
                 tool_call_id=fault.tool_call_id,
                 tool_name=fault.tool_name,
                 model=fault.model,
-                mend=fault.mend,
+                mend=fault.mend if patch else "none",
             )
             for fault in diagnosis.faults
         ],
