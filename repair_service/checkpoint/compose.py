@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from repair_service import __version__
 from repair_service.checkpoint.delta import COUNTERS, counters
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor
@@ -15,9 +16,11 @@ from repair_service.checkpoint.triggers import JOIN, SENDS, joined, one_step_tri
 from repair_service.checkpoint.values import decode
 from repair_service.checkpoint.versions import next_version
 from repair_service.errors import Unreadable
-from repair_service.transcript.write import write_snapshot
+from repair_service.transcript.write import MARK, write_snapshot
 
 Value = tuple[str, bytes]
+
+MADE_BY = {"version": __version__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,7 @@ def _cipher(head: Head, channel: str) -> str | None:
 
 def _metadata(head: Head, change: Change) -> dict[str, Any]:
     """The metadata that `update_state` would write (langgraph/pregel/_checkpoint.py)."""
-    metadata = dict(head.row.metadata) | {"source": "update", "step": head.step + 1}
+    metadata = dict(head.row.metadata) | {"source": "update", "step": head.step + 1, MARK: MADE_BY}
     if "writes" in metadata:
         metadata["writes"] = None
     metadata.pop(COUNTERS, None)

@@ -145,10 +145,14 @@ def _route_nodes(mending: Mending) -> tuple[str, ...]:
 
 
 def _reason(mends: Mapping[Mend, int]) -> str:
-    words: dict[Mend, str] = {
-        "salvage": "real result taken up",
-        "placeholder": "call without a result",
-        "move": "result moved behind its call",
-        "remove": "result removed",
+    words: dict[Mend, tuple[str, str]] = {
+        "salvage": ("real result taken up", "real results taken up"),
+        "placeholder": ("call without a result", "calls without a result"),
+        "move": ("result moved behind its call", "results moved behind their calls"),
+        "remove": ("result removed", "results removed"),
     }
-    return ", ".join(f"{mends[mend]} {words[mend]}" for mend in words if mends.get(mend))
+    return ", ".join(
+        f"{count} {one if count == 1 else many}"
+        for mend, (one, many) in words.items()
+        if (count := mends.get(mend, 0))
+    )

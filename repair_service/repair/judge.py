@@ -1,7 +1,7 @@
 """The judgement of one head: rows in, diagnosis and patch out."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor
@@ -11,10 +11,11 @@ from repair_service.checkpoint.transcripts import needs_history, read_transcript
 from repair_service.errors import Unreadable
 from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.breakpoints import is_breakpoint, node_runs
 from repair_service.repair.findings import Findings, examine, faults_of
+from repair_service.repair.fleet import Fleet
 from repair_service.repair.namespaces import is_live, live_below, outer
-from repair_service.repair.route import Fleet, Route, ToolStep, declared_route, learn_route
-from repair_service.repair.route import tool_steps
+from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
 from repair_service.repair.verdict import Policy, Resume, Verdict
 from repair_service.transcript.fault import Finding
@@ -49,7 +50,7 @@ def diagnose(
         namespace: The namespace to judge.
         policy: What the operator allows and declares.
         now: The present, seconds since 1970.
-        fleet: Gives the tool steps of other threads, where this one does not know its own route.
+        fleet: What other threads show, asked only where this one does not show enough.
 
     Returns:
         The diagnosis, with a patch where the verdict is `repairable`.
@@ -86,9 +87,13 @@ class _Case:
         if namespace in self.problems:
             return replace(blank, verdict=Verdict.UNREADABLE, reason=self.problems[namespace])
         try:
-            return self._judge(self.heads[namespace], blank)
+            diagnosis = self._judge(self.heads[namespace], blank)
         except Unreadable as problem:
             return replace(blank, verdict=Verdict.UNREADABLE, reason=str(problem))
+        if diagnosis.patch is None:
+            unmended = tuple(replace(fault, mend="none") for fault in diagnosis.faults)
+            return replace(diagnosis, faults=unmended)
+        return diagnosis
 
     def _judge(self, head: Head, blank: Diagnosis) -> Diagnosis:
         namespace = head.row.checkpoint_ns
@@ -196,6 +201,11 @@ class _Case:
         )
         if stops:
             return f"it stands before the declared breakpoint {stops[0]!r}"
+        if stop := self._inferred_breakpoint(head):
+            return (
+                f"it stands before {stop!r}, where this store's runs stop and are resumed again "
+                "and again: a breakpoint; --no-infer-breakpoints repairs it"
+            )
         names = {call.name for findings in found.values() for _, _, call in findings.open_calls}
         client = sorted(name for name in names if name and name in self.policy.client_tools)
         if client:
@@ -208,6 +218,16 @@ class _Case:
                 "nothing is pending behind its last call, so the client is to answer it; "
                 "--allow at_rest repairs it"
             )
+        return None
+
+    def _inferred_breakpoint(self, head: Head) -> str | None:
+        """The pending node that history shows to be a static breakpoint."""
+        if not self.policy.infer_breakpoints:
+            return None
+        own = tuple(node_runs(head, self.thread.ancestors.get(head.row.checkpoint_ns, ())))
+        for task in head.tasks:
+            if task.node and is_breakpoint(task.node, own, self.fleet.node_runs, head):
+                return task.node
         return None
 
     def _still_active(self) -> str | None:
@@ -269,7 +289,7 @@ class _Case:
                 for _, _, call in findings.step_calls
                 if call.name
             )
-            route = learn_route(head, tools, step.node, history, self.fleet)
+            route = learn_route(head, tools, step.node, history, self.fleet.tool_steps)
         return ("continue", route) if route else ("park", None)
 
     def _idle(self) -> float | None:
@@ -291,11 +311,3 @@ def _left_reason(left: Sequence[Finding]) -> str:
 ALLOWABLE = frozenset({"duplicate_result", "orphan_result", "bound_prefix"})
 """The fault kinds that the operator may allow to be mended."""
 
-
-def judge_thread(
-    thread: ThreadRows, policy: Policy, now: float, fleet: Fleet
-) -> Iterator[Diagnosis]:
-    """Judge every namespace of a thread, in the order of their names."""
-    case = _Case(thread, policy, now, fleet)
-    for namespace in sorted(thread.heads):
-        yield case.diagnose(namespace)

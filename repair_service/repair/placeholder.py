@@ -8,9 +8,6 @@ from repair_service.repair.verdict import Placeholders
 from repair_service.transcript.message import Encoding, Message, ToolCall
 from repair_service.transcript.write import compose_result
 
-MARK = "repair_service"
-"""The key under which a placeholder says that it is one, in `additional_kwargs`."""
-
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "repair-service/message")
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from repair_service.checkpoint.head import Head, Layout
+from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows, WriteRow
 from repair_service.checkpoint.tasks import is_trigger, node_started_by
 from repair_service.errors import Unreadable
-from repair_service.repair.namespaces import shape
+from repair_service.repair.graph import Graph, graph_of
 from repair_service.repair.verdict import RouteSource
 from repair_service.transcript.message import Message
 from repair_service.transcript.read import read_messages
@@ -45,30 +45,18 @@ class ToolStep:
     """A task of the past that returned tool results, and where it went.
 
     Attributes:
-        layout: The layout of the checkpoint that it wrote behind.
-        namespace: Its namespace without task ids.
-        graph: The graph's name as the metadata says it; None where it does not.
-        nodes: The nodes that the graph is known to have.
-        channels: The channels that the graph is known to have.
+        graph: The graph it ran in.
         node: The node it ran, where its path says it (a pulled node).
         tools: The tools whose results it returned.
         route: The trigger channels it wrote beside them.
         started: The nodes that those start, as far as its rows say it.
     """
 
-    layout: Layout
-    namespace: str
-    graph: str | None
-    nodes: frozenset[str]
-    channels: frozenset[str]
+    graph: Graph
     node: str | None
     tools: frozenset[str]
     route: Mapping[str, Value]
     started: tuple[str, ...]
-
-
-Fleet = Callable[[], Sequence[ToolStep]]
-"""Gives the tool steps of other threads; asked only when a thread does not know its own route."""
 
 
 def declared_route(head: Head, node: str) -> Route | None:
@@ -86,6 +74,7 @@ def declared_route(head: Head, node: str) -> Route | None:
 
 def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Iterator[ToolStep]:
     """The tasks before this head, nearest first, that returned tool results on a channel."""
+    graph = graph_of(head)
     for ancestor in ancestors:
         for writes in by_task(ancestor.writes):
             messages = _messages_of(writes, channel)
@@ -95,11 +84,7 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
             node = _pulled_node(writes[0])
             route = trigger_writes(head, writes, node)
             yield ToolStep(
-                layout=head.layout,
-                namespace=shape(head.row.checkpoint_ns),
-                graph=graph_name(head),
-                nodes=nodes_of(head),
-                channels=channels_of(head),
+                graph=graph,
                 node=node,
                 tools=frozenset(message.name for message in tools if message.name),
                 route=route,
@@ -121,7 +106,7 @@ def learn_route(
     tools: frozenset[str],
     node: str | None,
     history: Sequence[ToolStep],
-    fleet: Fleet,
+    fleet: Callable[[], Sequence[ToolStep]],
 ) -> Route | None:
     """Where this thread's, else other threads' tool results went on.
 
@@ -130,7 +115,7 @@ def learn_route(
         tools: The names of the tools whose calls have no result.
         node: The pending node that runs them; None for scheduled Sends.
         history: The thread's own tool steps, nearest first.
-        fleet: Gives those of other threads.
+        fleet: Gives those of other threads; asked only where this one has none.
 
     Returns:
         The route, or None where nothing is known or what is known disagrees.
@@ -138,7 +123,12 @@ def learn_route(
     known = [step for step in history if node is None or step.node in (node, None)]
     if known:
         return _agreed(head, known, tools, "history")
-    alike = [step for step in fleet() if _same_graph(head, step, node)]
+    graph = graph_of(head)
+    alike = [
+        step
+        for step in fleet()
+        if graph.may_be(step.graph) and (node is None or step.node in (node, None))
+    ]
     return _agreed(head, alike, tools, "fleet") if alike else None
 
 
@@ -152,39 +142,6 @@ def _agreed(
     if any(set(step.route) != set(first.route) for step in chosen):
         return None
     return Route(first.route, started_nodes(head, first.route) or first.started, source)
-
-
-def _same_graph(head: Head, step: ToolStep, node: str | None) -> bool:
-    """Whether a step of another thread can be taken for one of this thread's graph."""
-    if step.layout != head.layout or step.namespace != shape(head.row.checkpoint_ns):
-        return False
-    graph = graph_name(head)
-    if graph is not None and step.graph is not None and graph != step.graph:
-        return False
-    if node is not None and step.node not in (node, None):
-        return False
-    return nodes_of(head) <= step.nodes and channels_of(head) <= step.channels
-
-
-def graph_name(head: Head) -> str | None:
-    """The graph's name in the checkpoint's metadata, as servers and integrations write it."""
-    for key in ("graph_id", "assistant_id", "ls_integration"):
-        value = head.row.metadata.get(key)
-        if isinstance(value, str):
-            return f"{key}={value}"
-    return None
-
-
-def nodes_of(head: Head) -> frozenset[str]:
-    """The nodes that ran in this thread."""
-    seen = head.row.checkpoint.get("versions_seen")
-    names = seen if isinstance(seen, Mapping) else {}
-    return frozenset(name for name in names if not name.startswith("__"))
-
-
-def channels_of(head: Head) -> frozenset[str]:
-    """The channels that this thread has versions of, reserved ones aside."""
-    return frozenset(name for name in head.versions if not name.startswith("__"))
 
 
 def by_task(writes: Iterable[WriteRow]) -> list[list[WriteRow]]:

@@ -91,6 +91,8 @@ class Policy:
         allow: Kinds that a default would leave to a person: fault kinds, and `at_rest` for
             unanswered calls of a thread that has no task pending.
         breakpoints: Nodes that are static breakpoints: a head pending there is waiting.
+        infer_breakpoints: Whether a node before which history shows runs to stop again and again
+            is taken for a breakpoint.
         client_tools: Tools whose calls the client answers: always waiting.
         resume: Where a mended step goes on.
         route: The node to go on at, declared by the operator; None to learn it.
@@ -102,6 +104,7 @@ class Policy:
 
     allow: frozenset[str] = frozenset()
     breakpoints: frozenset[str] = frozenset()
+    infer_breakpoints: bool = True
     client_tools: frozenset[str] = frozenset()
     resume: Literal["continue", "park"] = "continue"
     route: str | None = None

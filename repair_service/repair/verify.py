@@ -7,6 +7,7 @@ from repair_service.checkpoint.tasks import read_head
 from repair_service.errors import Unreadable
 from repair_service.repair.compose import pending_keys
 from repair_service.repair.diagnosis import Patch
+from repair_service.repair.fleet import NoFleet
 from repair_service.repair.judge import diagnose
 from repair_service.repair.verdict import Policy, Verdict
 
@@ -28,7 +29,7 @@ def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
     if rows is None or rows.row.checkpoint_id != patch.row.checkpoint_id:
         return "the patched checkpoint is not the head"
     settled = replace(policy, min_idle=0.0, deployed_at=None)
-    diagnosis = diagnose(thread, namespace, settled, 0.0, lambda: ())
+    diagnosis = diagnose(thread, namespace, settled, 0.0, NoFleet())
     if diagnosis.verdict is not Verdict.HEALTHY:
         return f"the patched head is {diagnosis.verdict.value}: {diagnosis.reason}"
     try:

@@ -1,8 +1,11 @@
-"""The tool steps of other threads: asked once a run, and only when a thread knows no route."""
+"""A sample of other threads: read once a run, and only when a thread shows too little itself."""
 
+from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.rows import HeadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import read_transcripts
 from repair_service.errors import Unreadable
+from repair_service.repair.breakpoints import NodeRun, node_runs
 from repair_service.repair.route import ToolStep, tool_steps
 from repair_service.store.gateway import Store
 
@@ -14,29 +17,39 @@ SAMPLE_DEPTH = 40
 
 
 class FleetSample:
-    """The tool steps of a sample of the store's threads, read when first asked for."""
+    """What a sample of the store's threads shows."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._steps: tuple[ToolStep, ...] | None = None
+        self._read_already = False
+        self._steps: list[ToolStep] = []
+        self._runs: list[NodeRun] = []
 
-    def __call__(self) -> tuple[ToolStep, ...]:
-        """The steps of the sample."""
-        if self._steps is None:
-            self._steps = self._read()
+    def tool_steps(self) -> list[ToolStep]:
+        """The tasks that returned tool results, and where they went."""
+        self._read()
         return self._steps
 
-    def _read(self) -> tuple[ToolStep, ...]:
-        steps: list[ToolStep] = []
+    def node_runs(self) -> list[NodeRun]:
+        """The times nodes ran, each thread's latest first."""
+        self._read()
+        return self._runs
+
+    def _read(self) -> None:
+        if self._read_already:
+            return
+        self._read_already = True
         threads = self._store.recent_threads(SAMPLE)
         for thread in self._store.threads(threads, depth=SAMPLE_DEPTH).values():
             for namespace, rows in thread.heads.items():
                 ancestors = thread.ancestors.get(namespace, ())
                 try:
                     head = read_head(rows)
-                    pruned = namespace in thread.pruned
-                    for channel in read_transcripts(head, ancestors, pruned):
-                        steps.extend(tool_steps(head, ancestors, channel))
+                    self._learn(head, ancestors, pruned=namespace in thread.pruned)
                 except Unreadable:
                     continue
-        return tuple(steps)
+
+    def _learn(self, head: Head, ancestors: tuple[HeadRows, ...], *, pruned: bool) -> None:
+        self._runs.extend(node_runs(head, ancestors))
+        for channel in read_transcripts(head, ancestors, pruned):
+            self._steps.extend(tool_steps(head, ancestors, channel))

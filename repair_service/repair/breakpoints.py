@@ -1,0 +1,97 @@
+"""Static breakpoints, as the store's own history shows them.
+
+Nothing is stored at a static breakpoint (`interrupt_before`). But a run that is resumed records in
+`versions_seen.__interrupt__` the versions of the checkpoint that it stopped at. A node before which
+every run of late stopped and was resumed, again and again, is a breakpoint, not a place of death.
+
+Source: langgraph/pregel/_loop.py (`_first`), langgraph/pregel/_algo.py (`should_interrupt`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.sends import scheduled_sends
+from repair_service.errors import Unreadable
+from repair_service.repair.graph import Graph, graph_of
+from repair_service.transcript.write import MARK
+
+AGAIN_AND_AGAIN = 2
+"""Stops before a node that make it a breakpoint: one may be a crash that somebody resumed."""
+
+_ASKED = frozenset({"__interrupt__", "__resume__"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRun:
+    """One time a node ran.
+
+    Attributes:
+        graph: The graph it ran in.
+        node: The node.
+        stopped: Whether the run had stopped before it, with no question asked, and was resumed.
+    """
+
+    graph: Graph
+    node: str
+    stopped: bool
+
+
+def node_runs(head: Head, ancestors: Sequence[HeadRows]) -> Iterator[NodeRun]:
+    """The node runs that a thread's history shows, latest first."""
+    graph = graph_of(head)
+    chain = (head.rows, *ancestors)
+    for place, (newer, older) in enumerate(pairwise(chain)):
+        stopped = _was_resumed_at(older, newer)
+        before = chain[place + 2] if place + 2 < len(chain) else None
+        for node in sorted(_ran(older, newer, before)):
+            yield NodeRun(graph, node, stopped)
+
+
+def is_breakpoint(
+    node: str, own: Sequence[NodeRun], fleet: Callable[[], Sequence[NodeRun]], head: Head
+) -> bool:
+    """Whether runs stop before a node again and again.
+
+    Args:
+        node: A node that is pending at the head.
+        own: The thread's own node runs, latest first: where they are enough, they decide.
+        fleet: Gives those of other threads; asked only where the thread's own leave it open.
+        head: The head.
+    """
+    mine = [run.stopped for run in own if run.node == node][:AGAIN_AND_AGAIN]
+    if len(mine) < AGAIN_AND_AGAIN and all(mine):
+        graph = graph_of(head)
+        mine += [run.stopped for run in fleet() if run.node == node and graph.may_be(run.graph)]
+    return len(mine) >= AGAIN_AND_AGAIN and all(mine)
+
+
+def _was_resumed_at(older: HeadRows, newer: HeadRows) -> bool:
+    """Whether a run stopped at the older checkpoint without a question, and was resumed there."""
+    seen = _seen(newer).get("__interrupt__")
+    if not isinstance(seen, Mapping) or seen != older.row.checkpoint.get("channel_versions"):
+        return False
+    if MARK in older.row.metadata:
+        return False
+    return not any(write.channel in _ASKED for write in older.writes)
+
+
+def _ran(older: HeadRows, newer: HeadRows, before: HeadRows | None) -> set[str]:
+    """The nodes that ran between two checkpoints: pulled ones, and those of Sends."""
+    was, now = _seen(older), _seen(newer)
+    nodes = {node for node in now if not node.startswith("__") and now[node] != was.get(node)}
+    if before is not None:
+        try:
+            # In every layout the Sends of a checkpoint are writes of its parent.
+            asked = replace(older, parent_writes=before.writes)
+            nodes |= {send.node for send in scheduled_sends(asked, "python-3")}
+        except Unreadable:
+            pass
+    return nodes
+
+
+def _seen(rows: HeadRows) -> Mapping[str, object]:
+    seen = rows.row.checkpoint.get("versions_seen")
+    return seen if isinstance(seen, Mapping) else {}
