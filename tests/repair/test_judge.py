@@ -1,0 +1,227 @@
+"""What is repaired, and the neighbours that must be left alone.
+
+Each test takes a thread that a real, killed program left behind, and changes the one row that makes
+the repair unsafe.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+
+from repair_service.checkpoint.rows import CheckpointRow, HeadRows, ThreadRows, WriteRow
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.fleet import NoFleet
+from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.verdict import FaultKind, Policy, Verdict
+from repair_service.transcript.read import read_transcript
+from tests.repair.conftest import LoadThread
+
+NOW = 2.0e9
+WORD = msgspec.msgpack.encode("word")
+
+
+def judge(thread: ThreadRows, policy: Policy | None = None) -> Diagnosis:
+    return diagnose(thread, "", policy or Policy(min_idle=0.0), NOW, NoFleet())
+
+
+def changed(
+    thread: ThreadRows,
+    *,
+    row: Callable[[CheckpointRow], CheckpointRow] = lambda row: row,
+    writes: Callable[[tuple[WriteRow, ...]], tuple[WriteRow, ...]] = lambda writes: writes,
+) -> ThreadRows:
+    head = thread.heads[""]
+    new = HeadRows(row(head.row), head.blobs, writes(head.writes), head.parent_writes)
+    return replace(thread, heads={**thread.heads, "": new})
+
+
+def test_a_finished_siblings_result_is_taken_up(thread_rows: LoadThread) -> None:
+    diagnosis = judge(thread_rows("agent_partial"))
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert [(fault.kind, fault.mend) for fault in diagnosis.faults] == [
+        (FaultKind.UNCOMMITTED_RESULT, "salvage"),
+        (FaultKind.UNANSWERED_CALL, "placeholder"),
+    ]
+    assert (diagnosis.resume, diagnosis.route, diagnosis.route_source) == (
+        "continue",
+        ("model",),
+        "sibling",
+    )
+
+
+def test_two_diagnoses_make_the_same_rows(thread_rows: LoadThread) -> None:
+    thread = thread_rows("agent_partial")
+    first, second = judge(thread).patch, judge(thread).patch
+    assert first is not None
+    assert first == second
+
+
+def test_a_write_to_a_channel_of_unknown_merge_rule_is_left_to_a_person(
+    thread_rows: LoadThread,
+) -> None:
+    def add(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        return (*writes, replace(writes[-1], idx=7, channel="notes", type="msgpack", blob=WORD))
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=add))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "'notes'" in diagnosis.reason
+
+
+def test_a_result_whose_task_cannot_be_proven_is_left_to_a_person(thread_rows: LoadThread) -> None:
+    stranger = "11111111-2222-3333-4444-555555555555"
+
+    def move(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        return tuple(replace(write, task_id=stranger) for write in writes)
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=move))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "cannot be shown" in diagnosis.reason
+
+
+def test_leftovers_of_another_task_are_never_taken_up(thread_rows: LoadThread) -> None:
+    def misplace(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        return tuple(
+            replace(write, task_id="11111111-2222-3333-4444-555555555555", task_path="elsewhere")
+            for write in writes
+        )
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=misplace))
+    assert FaultKind.UNCOMMITTED_RESULT not in {fault.kind for fault in diagnosis.faults}
+
+
+def test_a_question_protects_the_whole_step(thread_rows: LoadThread) -> None:
+    diagnosis = judge(thread_rows("agent_ask_crash"))
+    assert diagnosis.verdict is Verdict.WAITING
+    assert diagnosis.patch is None
+    assert {fault.mend for fault in diagnosis.faults} == {"none"}
+
+
+def test_an_id_that_is_no_uuid6_has_no_successor(thread_rows: LoadThread) -> None:
+    def rename(row: CheckpointRow) -> CheckpointRow:
+        name = "2f1ecfe3-cfd4-428b-8003-544fedb14bd2"
+        return replace(row, checkpoint_id=name, checkpoint={**row.checkpoint, "id": name})
+
+    diagnosis = judge(changed(thread_rows("agent_first_call"), row=rename))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "UUIDv6" in diagnosis.reason
+
+
+def test_results_dropped_by_an_overtaking_message_are_found(thread_rows: LoadThread) -> None:
+    diagnosis = judge(thread_rows("agent_overtaken"))
+    assert diagnosis.patch is not None
+    assert diagnosis.patch.salvaged == 1
+    assert diagnosis.resume == "keep"
+
+
+def test_a_dropped_result_of_an_id_used_twice_is_not_taken_up(thread_rows: LoadThread) -> None:
+    thread = thread_rows("agent_overtaken")
+    head = thread.heads[""]
+    blob = head.blobs["messages"]
+    assert blob.blob is not None
+    messages = msgspec.msgpack.decode(blob.blob, type=list[msgspec.Raw])
+    twice = msgspec.msgpack.encode([messages[3], messages[4], *messages[3:]])
+    blobs = {**head.blobs, "messages": replace(blob, blob=twice)}
+    diagnosis = judge(replace(thread, heads={"": replace(head, blobs=blobs)}))
+    assert FaultKind.UNCOMMITTED_RESULT not in {fault.kind for fault in diagnosis.faults}
+
+
+def test_a_finished_task_is_not_dropped_by_a_mend_further_up(thread_rows: LoadThread) -> None:
+    def finish(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        answered = replace(writes[0], idx=0, channel="messages", type="msgpack", blob=b"\x90")
+        return (answered,)
+
+    diagnosis = judge(changed(thread_rows("agent_overtaken"), writes=finish))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "would drop" in diagnosis.reason
+
+
+def test_without_a_known_route_the_thread_is_parked(thread_rows: LoadThread) -> None:
+    diagnosis = judge(thread_rows("agent_first_call"))
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert (diagnosis.resume, diagnosis.route) == ("park", ())
+    assert diagnosis.patch is not None
+    assert diagnosis.patch.pending == frozenset()
+
+
+def test_a_declared_route_is_taken(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0, route="model")
+    diagnosis = judge(thread_rows("agent_first_call"), policy)
+    assert (diagnosis.resume, diagnosis.route_source) == ("continue", "declared")
+    assert diagnosis.patch is not None
+    assert diagnosis.patch.pending == frozenset({"branch:to:model"})
+
+
+def test_parking_is_obeyed_where_the_route_is_known(thread_rows: LoadThread) -> None:
+    diagnosis = judge(thread_rows("agent_partial"), Policy(min_idle=0.0, resume="park"))
+    assert diagnosis.resume == "park"
+    assert diagnosis.patch is not None
+    assert diagnosis.patch.pending == frozenset()
+
+
+def test_a_clients_tool_waits_wherever_it_stands(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0, client_tools=frozenset({"slow"}))
+    assert judge(thread_rows("agent_partial"), policy).verdict is Verdict.WAITING
+
+
+def test_a_call_at_rest_waits_unless_it_is_allowed(thread_rows: LoadThread) -> None:
+    thread = thread_rows("client_tool")
+    assert judge(thread).verdict is Verdict.WAITING
+    allowed = judge(thread, Policy(min_idle=0.0, allow=frozenset({"at_rest"})))
+    assert allowed.verdict is Verdict.REPAIRABLE
+
+
+def test_the_call_above_decides_about_a_subgraph(thread_rows: LoadThread) -> None:
+    thread = thread_rows("subnode_crash")
+    (child,) = (namespace for namespace in thread.heads if namespace)
+    policy = Policy(min_idle=0.0)
+    assert diagnose(thread, child, policy, NOW, NoFleet()).verdict is Verdict.REPAIRABLE
+    assert diagnose(thread, "", policy, NOW, NoFleet()).verdict is Verdict.HEALTHY
+
+
+def test_a_subgraph_whose_parent_moved_on_is_dead(thread_rows: LoadThread) -> None:
+    thread = thread_rows("subnode_crash")
+    (child,) = (namespace for namespace in thread.heads if namespace)
+    root = thread.heads[""]
+    newer = "1f1ecfe5-a640-6799-8000-e3ef8f1e5622"
+    moved = replace(root.row, checkpoint_id=newer, checkpoint={**root.row.checkpoint, "id": newer})
+    heads = {**thread.heads, "": replace(root, row=moved)}
+    diagnosis = diagnose(
+        replace(thread, heads=heads), child, Policy(min_idle=0.0), NOW, NoFleet()
+    )
+    assert diagnosis.verdict is Verdict.HEALTHY
+
+
+def test_a_thread_with_one_young_namespace_is_active(thread_rows: LoadThread) -> None:
+    thread = thread_rows("subnode_crash")
+    (child,) = (namespace for namespace in thread.heads if namespace)
+    diagnosis = diagnose(thread, child, Policy(min_idle=NOW), NOW, NoFleet())
+    assert diagnosis.verdict is Verdict.ACTIVE
+
+
+def test_a_head_not_older_than_the_deploy_is_active(thread_rows: LoadThread) -> None:
+    thread = thread_rows("agent_partial")
+    assert judge(thread, Policy(deployed_at=1.0)).verdict is Verdict.ACTIVE
+    assert judge(thread, Policy(deployed_at=NOW)).verdict is Verdict.REPAIRABLE
+
+
+def test_the_quick_look_agrees_with_the_diagnosis(thread_rows: LoadThread) -> None:
+    assert is_clean(thread_rows("agent_healthy").heads[""])
+    assert not is_clean(thread_rows("agent_partial").heads[""])
+    assert not is_clean(thread_rows("hitl_wait").heads[""])
+    assert not is_clean(thread_rows("corrupt").heads[""])
+
+
+def test_untouched_messages_keep_their_very_bytes(thread_rows: LoadThread) -> None:
+    thread = thread_rows("agent_partial")
+    stored = thread.heads[""].blobs["messages"]
+    patch = judge(thread).patch
+    assert patch is not None
+    assert stored.blob is not None
+    (new,) = (blob for blob in patch.blobs if blob.channel == "messages")
+    assert new.blob is not None
+    before, after = read_transcript(stored.type, stored.blob), read_transcript(new.type, new.blob)
+    assert before is not None
+    assert after is not None
+    kept = [message.raw for message in after.messages]
+    assert kept[: len(before.messages)] == [message.raw for message in before.messages]
