@@ -78,7 +78,7 @@ class StoreConnection:
     ) -> list[Any]:
         """Runs the statement of that name in the open transaction; its rows as named tuples."""
         with self._connection.cursor(binary=True) as cursor:
-            return cursor.execute(statement(name, self.schema, task_path), values).fetchall()
+            return cursor.execute(statement(name, self.schema, task_path), values or {}).fetchall()
 
     def insert(self, name: str, values: Mapping[str, Any]) -> int:
         """Runs an INSERT of that name; the number of rows that were inserted."""

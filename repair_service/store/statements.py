@@ -19,10 +19,13 @@ def statement(name: str, schema: str, task_path: bool = True) -> sql.Composed:
             writes read as if it were empty.
 
     Returns:
-        The statement with every name in it quoted; values stay parameters.
+        The statement with every name in it quoted; values stay parameters, so it is executed with
+        a mapping of them, be it an empty one.
     """
     text = (QUERIES / f"{name}.sql").read_text(encoding="utf-8")
+    # psycopg looks for its placeholders in names too.
+    quoted = sql.Identifier(schema).as_string().replace("%", "%%")
     return sql.SQL(text).format(
-        schema=sql.Identifier(schema),
+        schema=sql.SQL(quoted),
         task_path=sql.SQL("w.task_path") if task_path else sql.SQL("''::text"),
     )

@@ -1,0 +1,1 @@
+"""The store's room against a real Postgres."""
