@@ -76,7 +76,7 @@ def _views(thread_id: str, settings: "Settings") -> "list[HeadView]":
 
     from repair_service.cli.running import missing_thread, open_store
     from repair_service.errors import RepairServiceError
-    from repair_service.repair.judge import judge_thread
+    from repair_service.repair.judge import diagnose
     from repair_service.report.transcript import view_head
     from repair_service.sweep.fleet import FleetSample
 
@@ -84,11 +84,15 @@ def _views(thread_id: str, settings: "Settings") -> "list[HeadView]":
         thread = store.threads([thread_id]).get(thread_id)
         if thread is None or not thread.heads:
             raise RepairServiceError(missing_thread(thread_id, settings))
-        judged = judge_thread(thread, settings.policy(), time.time(), FleetSample(store))
+        policy, fleet, now = settings.policy(), FleetSample(store), time.time()
         return [
-            view_head(thread, diagnosis, content=settings.show_content)
-            for diagnosis in judged
-            if settings.namespace is None or diagnosis.checkpoint_ns == settings.namespace
+            view_head(
+                thread,
+                diagnose(thread, namespace, policy, now, fleet),
+                content=settings.show_content,
+            )
+            for namespace in sorted(thread.heads)
+            if settings.namespace in (None, namespace)
         ]
 
 
