@@ -31,6 +31,7 @@ class WitnessSaver(PostgresSaver):
         self._changed = Condition()
         self._settled: dict[str, set[str]] = defaultdict(set)
         self._newest = ""
+        self._answered = False
         self._last_tasks: int | None = None
 
     @classmethod
@@ -72,10 +73,12 @@ class WitnessSaver(PostgresSaver):
         task_path: str = "",
     ) -> None:
         super().put_writes(config, writes, task_id, task_path)
-        if task_id != CALLER:
-            with self._changed:
+        with self._changed:
+            if task_id == CALLER:
+                self._answered = True
+            else:
                 self._settled[config["configurable"]["checkpoint_id"]].add(task_id)
-                self._changed.notify_all()
+            self._changed.notify_all()
 
     def die_before_next(self, tasks: int) -> None:
         """End the process when the next checkpoint is to be written, and this one's tasks have.
@@ -85,24 +88,29 @@ class WitnessSaver(PostgresSaver):
         """
         self._last_tasks = tasks
 
-    def wait_for(self, tasks: int) -> bool:
+    def wait_for(self, tasks: int, *, answer: bool = False) -> bool:
         """Wait until so many tasks have written.
 
         Args:
             tasks: How many tasks of the newest checkpoint must have their writes on disk.
+            answer: Whether a caller's answer must be on disk too.
 
         Returns:
             Whether they have; False when patience ran out.
         """
         with self._changed:
             return self._changed.wait_for(
-                lambda: len(self._settled[self._newest]) >= tasks, timeout=PATIENCE
+                lambda: (
+                    len(self._settled[self._newest]) >= tasks and (self._answered or not answer)
+                ),
+                timeout=PATIENCE,
             )
 
-    def die_after(self, tasks: int) -> NoReturn:
+    def die_after(self, tasks: int, *, answer: bool = False) -> NoReturn:
         """End the process, without any clean-up, once so many tasks have written.
 
         Args:
             tasks: How many tasks of the newest checkpoint must have their writes on disk.
+            answer: Whether a caller's answer must be on disk too.
         """
-        os._exit(KILLED if self.wait_for(tasks) else GAVE_UP)
+        os._exit(KILLED if self.wait_for(tasks, answer=answer) else GAVE_UP)

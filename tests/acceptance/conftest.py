@@ -10,6 +10,7 @@ from tests.acceptance.nursery import Nursery
 from tests.conftest import Database
 
 quiet_tracing()
+pytest.register_assert_rewrite("tests.acceptance.service")
 
 
 @pytest.fixture(scope="session")

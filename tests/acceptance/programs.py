@@ -208,7 +208,9 @@ def talk(
         earlier: The durability of all inputs but the last, which is always in sync.
     """
     with WitnessSaver.connect(database_url) as saver:
-        graph = FAMILIES[family](saver, saver.die_after)
+        # LangGraph writes an answer in the background, so it may come later than the tool runs.
+        answered = not isinstance(inputs[-1], str)
+        graph = FAMILIES[family](saver, lambda after: saver.die_after(after, answer=answered))
         for place, given in enumerate(inputs, start=1):
             graph.invoke(
                 said(given) if isinstance(given, str) else Command(resume=given["answer"]),
