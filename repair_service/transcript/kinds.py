@@ -12,7 +12,6 @@ from repair_service.transcript.wire import (
     decode_stored,
     is_extension,
     is_mapping,
-    lenient,
 )
 
 KINDS: Final = frozenset(
@@ -62,22 +61,21 @@ def unwrap(codec: Codec, raw: bytes) -> tuple[Fields, str | None] | None:
         fields = codec.fields(raw)
         if not (fields.lc and fields.kwargs):
             return fields, None
-        path = lenient(codec.elements, fields.id) or [fields.id]
-        return codec.fields(fields.kwargs), lenient(codec.text, path[-1]) or ""
+        path = fields.id if isinstance(fields.id, list) else []
+        return codec.fields(fields.kwargs), path[-1] if path else ""
     except ValidationError:
         return None
 
 
-def kind_of(codec: Codec, fields: Fields, class_name: str | None) -> str | None:
+def kind_of(fields: Fields, class_name: str | None) -> str | None:
     """The kind of a message; None for what is no message.
 
     An object's kind is its `type` field, because applications subclass; a class's name counts only
     where there is no such field. What has no content is no message, whatever its type says.
     """
-    kind = lenient(codec.text, fields.type)
+    kind = fields.type
     if class_name is None:
-        role = lenient(codec.text, fields.role)
-        kind = ROLES.get(role) if role is not None else kind
+        kind = kind if fields.role is None else ROLES.get(fields.role)
         if kind not in KINDS:
             return None
     else:

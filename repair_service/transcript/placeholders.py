@@ -26,24 +26,21 @@ _LONGEST: Final = 1000
 """Bytes; a longer content is not one of these texts, and is not decoded."""
 
 
-def is_known_placeholder(codec: Codec, fields: Fields, answers: str | None) -> bool:
+def is_known_placeholder(codec: Codec, fields: Fields) -> bool:
     """Whether a tool message says that it is a placeholder, or has the very text of a known one.
 
     Args:
         codec: The message's codec.
-        fields: Its fields.
-        answers: The id of the call that it answers; a text that names another id is a result.
+        fields: Its fields. A text that names another call than it answers is a result.
     """
     if not is_empty(fields.additional_kwargs):
         additional = lenient(codec.additional, fields.additional_kwargs)
         if additional is not None and additional.repair_service:
             return True
-    if len(fields.content) > _LONGEST:
+    if len(fields.content) > _LONGEST or b"Tool call " not in bytes(fields.content):
         return False
-    text = lenient(codec.text, fields.content)
-    if not text:
-        return False
+    text = lenient(codec.text, fields.content) or ""
     if text in _FIXED:
         return True
     found = _BY_CALL.fullmatch(text)
-    return found is not None and found["id"] in (None, answers)
+    return found is not None and found["id"] in (None, fields.tool_call_id)

@@ -129,7 +129,7 @@ def result_parts(message: Message) -> tuple[bytes, bytes, bytes]:
     if found is None:
         return message.raw, b"", b""
     fields = found[0]
-    status = lenient(codec.text, fields.status) or "success"
+    status = fields.status or "success"
     artifact = b"" if is_empty(fields.artifact) else bytes(fields.artifact)
     return bytes(fields.content), status.encode(), artifact
 
@@ -215,30 +215,26 @@ def _read_text(codec: Codec, raw: bytes) -> Message | None:
 
 
 def _message(codec: Codec, raw: bytes, fields: Fields, class_name: str | None) -> Message | None:
-    kind = kind_of(codec, fields, class_name)
+    kind = kind_of(fields, class_name)
     if kind is None:
         return None
-    identifier = lenient(codec.text, fields.id)
-    name = lenient(codec.text, fields.name)
+    identifier = fields.id if isinstance(fields.id, str) else None
     if kind == "ai":
-        return _ai_message(codec, raw, fields, identifier, name)
+        return _ai_message(codec, raw, fields, identifier)
     if kind == "tool":
-        answers = lenient(codec.text, fields.tool_call_id)
         return Message(
             raw,
             kind,
             identifier,
-            answers=answers,
-            name=name,
+            answers=fields.tool_call_id,
+            name=fields.name,
             text=not is_empty(fields.content),
-            placeholder=is_known_placeholder(codec, fields, answers),
+            placeholder=is_known_placeholder(codec, fields),
         )
-    return Message(raw, kind, identifier, name=name)
+    return Message(raw, kind, identifier, name=fields.name)
 
 
-def _ai_message(
-    codec: Codec, raw: bytes, fields: Fields, identifier: str | None, name: str | None
-) -> Message:
+def _ai_message(codec: Codec, raw: bytes, fields: Fields, identifier: str | None) -> Message:
     blocks = blocks_of(codec, fields.content)
     additional = (
         None
@@ -251,7 +247,7 @@ def _ai_message(
         "ai",
         identifier,
         calls=calls,
-        name=name,
+        name=fields.name,
         signed=is_signed(codec, blocks, additional),
         mismatched=mismatched,
         model=_model(codec, fields.response_metadata),

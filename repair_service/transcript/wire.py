@@ -5,8 +5,8 @@
 bytes, so the module that it names is never looked at. LangGraph.js writes JSON with
 `{"lc": 1, "type": "constructor", "id": [..., CLASS], "kwargs": {...}}` around the same fields.
 
-Every field is kept as `Raw`, its own bytes, and decoded one by one where it is asked for: a field
-of a shape that nobody expected then spoils itself and nothing else.
+What can have many shapes is kept as `Raw`, its own bytes, and decoded where it is asked for: a
+field of a shape that nobody expected then spoils itself and nothing else.
 """
 
 from collections.abc import Callable
@@ -31,23 +31,30 @@ _EMPTY: Final = frozenset(
 
 
 class Fields(msgspec.Struct, gc=False):
-    """The fields of a message that matter here; `lc` and `kwargs` where it is a constructor."""
+    """The fields of a message that matter here; `lc` and `kwargs` where it is a constructor.
 
+    `id` is a list of texts in a constructor, where it names the class.
+    """
+
+    type: str | None = None
+    role: str | None = None
+    id: str | list[str] | None = None
+    name: str | None = None
+    tool_call_id: str | None = None
+    status: str | None = None
     lc: Raw = MISSING
     kwargs: Raw = MISSING
-    type: Raw = MISSING
-    role: Raw = MISSING
-    id: Raw = MISSING
-    name: Raw = MISSING
     content: Raw = MISSING
     tool_calls: Raw = MISSING
     invalid_tool_calls: Raw = MISSING
     additional_kwargs: Raw = MISSING
     response_metadata: Raw = MISSING
-    tool_call_id: Raw = MISSING
-    status: Raw = MISSING
     artifact: Raw = MISSING
     value: Raw = MISSING
+
+
+_TEXTS: Final = frozenset({"type", "role", "id", "name", "tool_call_id", "status"})
+_RAWS: Final = frozenset(Fields.__struct_fields__) - _TEXTS
 
 
 class Stored(msgspec.Struct, array_like=True, gc=False):
@@ -118,7 +125,7 @@ class Codec:
         self.text: Callable[[bytes], str | None] = decoder(str | None).decode
         self.elements: Callable[[bytes], list[Raw] | None] = decoder(list[Raw] | None).decode
         self.mapping: Callable[[bytes], dict[str, Raw]] = decoder(dict[str, Raw]).decode
-        self.fields: Callable[[bytes], Fields] = decoder(Fields).decode
+        self._usual_fields: Callable[[bytes], Fields] = decoder(Fields).decode
         self.call: Callable[[bytes], Call] = decoder(Call).decode
         self.block: Callable[[bytes], Block] = decoder(Block).decode
         self.additional: Callable[[bytes], Additional | None] = decoder(Additional | None).decode
@@ -126,6 +133,16 @@ class Codec:
         self.encode: Callable[[object], bytes] = (
             msgspec.msgpack.encode if encoding == "msgpack" else msgspec.json.encode
         )
+
+    def fields(self, raw: bytes) -> Fields:
+        """The fields of a mapping; one of a shape that nobody expected counts as missing."""
+        try:
+            return self._usual_fields(raw)
+        except msgspec.ValidationError:
+            entries = self.mapping(raw)
+        texts = {key: lenient(self.text, entries.get(key, MISSING)) for key in _TEXTS}
+        raws = {key: entries.get(key, MISSING) for key in _RAWS}
+        return msgspec.convert(texts | raws, Fields)
 
 
 CODECS: Final[dict[Encoding, Codec]] = {"msgpack": Codec("msgpack"), "json": Codec("json")}

@@ -20,7 +20,6 @@ from repair_service.transcript.wire import (
     is_extension,
     is_list,
     is_mapping,
-    lenient,
 )
 
 MARK: Final = "repair_service"
@@ -162,7 +161,7 @@ def _like_dict(codec: Codec, fields: Mapping[str, object], like: Message) -> dic
             "The list holds message dicts in a provider's own format, where a result is a content"
             " block and no message of its own. Mend this thread with the application."
         )
-    if lenient(codec.text, neighbour.role) is None:
+    if neighbour.role is None:
         return dict(fields)
     made = {
         "role": "tool",
@@ -170,7 +169,7 @@ def _like_dict(codec: Codec, fields: Mapping[str, object], like: Message) -> dic
         "tool_call_id": fields["tool_call_id"],
         "name": fields["name"],
     }
-    if not is_empty(neighbour.id):
+    if neighbour.id:
         made["id"] = fields["id"]
     if neighbour.additional_kwargs:
         made |= {key: fields[key] for key in ("additional_kwargs", "status")}

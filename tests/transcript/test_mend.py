@@ -91,6 +91,12 @@ def test_the_order_alone_is_not_changed_before_signed_thinking() -> None:
     assert shape(mended(*early, *late, allow=allow).messages) == ["m", "a", "b", "n", "!c", "d"]
 
 
+def test_the_results_of_the_signed_message_itself_are_put_in_order() -> None:
+    thinking = [{"type": "redacted_thinking", "data": "x"}]
+    late = ai("a", "b", id="m", content=thinking), result("b", id="b"), result("a", id="a")
+    assert shape(mended(*late, ai("c", id="n")).messages) == ["m", "a", "b", "n", "!c"]
+
+
 def test_only_the_findings_that_are_handed_in_are_mended() -> None:
     messages = read(ai("a", id="m"), human(id="h"), ai("b", id="n"))
     findings = find_faults(messages)

@@ -182,6 +182,18 @@ def test_invalid_calls_come_behind_the_valid_ones() -> None:
     )
 
 
+def test_the_providers_own_form_of_the_calls_counts_only_where_there_is_no_other() -> None:
+    own = [
+        {"id": each, "type": "function", "function": {"name": "f", "arguments": "{"}}
+        for each in ("c1", "c2")
+    ]
+    message = ai("c1", invalid=["c2"], additional_kwargs={"tool_calls": own})
+    assert read(message)[0].calls == (
+        ToolCall("c1", "search"),
+        ToolCall("c2", "search", invalid=True),
+    )
+
+
 @pytest.mark.parametrize(
     ("message", "calls"),
     [

@@ -77,6 +77,15 @@ def test_any_history_is_replayed_as_langgraph_replays_it(
     assert stored_and_replayed(seed, writes) == reduced(reducer, seed, writes)
 
 
+@pytest.mark.parametrize("reducer", [deepagents_reducer, langgraph_reducer])
+def test_a_message_that_comes_back_after_its_removal_stands_last(reducer: Reducer) -> None:
+    seed = [human("x", id="1"), human("y", id="2")]
+    writes = [[RemoveMessage("1")], [human("z", id="1")]]
+    replayed = stored_and_replayed(seed, writes)
+    assert replayed == as_msgpack([human("y", id="2"), human("z", id="1")])
+    assert replayed == reduced(reducer, seed, writes)
+
+
 def test_messages_keep_their_bytes() -> None:
     seed = [HumanMessage("x", id="1", additional_kwargs={"odd": {1: "int key"}})]
     assert stored_and_replayed(seed, [[human(id="2")]]) == as_msgpack([*seed, human(id="2")])
