@@ -126,7 +126,7 @@ def tool_node_graph(
     return builder.compile(checkpointer=saver, **options)
 
 
-Builder = Callable[[BaseChatModel, list[BaseTool], Saver], Graph]
+Builder = Callable[..., Graph]
 
 GRAPHS: Mapping[str, Builder] = {
     "create_agent": agent_graph,

@@ -2,17 +2,22 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 
+from repair_service.demo.model import ScriptedModel
 from repair_service.demo.programs import (
     EARLIER,
     GRAPHS,
     LINES,
+    SCRIPT,
     TASK_A_CALL,
     Graph,
     Slow,
     build,
+    make_tools,
     said,
     thread,
 )
@@ -90,3 +95,62 @@ def test_so_does_a_run_below_a_graph(family: str, database: Database) -> None:
 
 def test_so_does_a_run_of_a_deep_agent(database: Database) -> None:
     assert_the_run_wins(database, FAMILIES["deep_agent"], "three-calls")
+
+
+class HeldSaver(WitnessSaver):
+    """A saver whose next checkpoint, once it is armed, is held back before it is written.
+
+    Attributes:
+        armed: Whether to hold the next one.
+        holds: Set when it is held.
+        let_go: Lets it be written.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.armed = False
+        self.holds, self.let_go = threading.Event(), threading.Event()
+
+    def put(self, config: RunnableConfig, *rest: Any) -> RunnableConfig:
+        if self.armed:
+            self.armed = False
+            self.holds.set()
+            assert self.let_go.wait(PATIENCE)
+        return super().put(config, *rest)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_so_does_a_checkpoint_that_was_made_before_the_patch_and_written_after_it(
+    name: str, database: Database
+) -> None:
+    with HeldSaver.connect(database.url) as saver:
+        assert isinstance(saver, HeldSaver)
+
+        def slow(after: int) -> str:
+            saver.armed = True
+            return "slow finished"
+
+        # The held checkpoint is the run's last: no later one of its own could hide the patch.
+        model, tools = ScriptedModel(script=SCRIPT), make_tools(slow)
+        graph = GRAPHS[name](model, tools, saver, interrupt_after=["tools"])
+        run = threading.Thread(
+            target=graph.invoke,
+            args=(said(LINES["one-call"]), thread("alive")),
+            kwargs={"durability": "sync"},
+        )
+        run.start()
+        try:
+            assert saver.holds.wait(PATIENCE)
+            assert saver.wait_for(1)
+            assert verdicts(sweep(database)) == {("alive", ""): Verdict.REPAIRED}
+        finally:
+            saver.let_go.set()
+            run.join(PATIENCE)
+
+        state = graph.get_state(thread("alive"))
+        assert state.metadata is not None
+        assert state.metadata["source"] == "loop"
+        messages = graph.invoke(None, thread("alive"), durability="sync")["messages"]
+        assert [message.type for message in messages] == ["human", "ai", "tool", "ai"]
+        assert messages[-1].text == "The tools said: slow finished"
+        assert audit(database) == []
