@@ -66,8 +66,10 @@ def read_transcripts(
         if transcript is not None:
             found[channel] = transcript
     # A value that is not read matters only where it may be the one list of messages.
-    if unknown is not None and not found:
-        raise unknown
+    if not found:
+        if unknown is not None:
+            raise unknown
+        _refuse_corrupt(head)
     return found
 
 
@@ -98,6 +100,17 @@ def _from_blob(head: Head, channel: str) -> Transcript | None:
         )
     if not _may_be_transcript(channel, blob):
         return None
+    return _read(channel, blob)
+
+
+def _refuse_corrupt(head: Head) -> None:
+    """Refuse a head without any list where one may be cut off too early to be known as one."""
+    for channel, blob in head.rows.blobs.items():
+        if blob.type in _LISTS and blob.blob is not None and _holds_state(head, channel):
+            _read(channel, blob)
+
+
+def _read(channel: str, blob: BlobRow) -> Transcript | None:
     try:
         return read_transcript(blob.type, blob.blob or b"")
     except Unreadable as problem:
@@ -141,6 +154,7 @@ def _from_history(
 ) -> Transcript | None:
     """A channel without a value here, rebuilt from the checkpoints before."""
     if channel not in head.delta_channels:
+        _refuse_if_stored(head, channel)
         _refuse_if_lost(channel, ancestors)
         return None
     if head.layout.startswith("js"):
