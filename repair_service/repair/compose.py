@@ -82,6 +82,7 @@ def compose_patch(
         writes_digest=writes_digest(head.rows.writes),
         pending=frozenset(channels) if step.consumed else pending_keys(head),
         above=above,
+        left=mends["none"],
         salvaged=mends["salvage"],
         placeholders=mends["placeholder"],
     )

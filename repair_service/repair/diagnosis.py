@@ -18,6 +18,7 @@ class Patch:
         writes_digest: Digest of the head's pending writes as they were diagnosed.
         pending: What is meant to be pending behind the patch: trigger channels, and Sends by index.
         above: The heads of the namespaces above this one, by namespace, as they were diagnosed.
+        left: How many faults it leaves alone, because they stand too far up the list.
         salvaged: How many real results it takes up.
         placeholders: How many results it makes up.
     """
@@ -28,6 +29,7 @@ class Patch:
     writes_digest: str
     pending: frozenset[str]
     above: Mapping[str, str]
+    left: int
     salvaged: int
     placeholders: int
 

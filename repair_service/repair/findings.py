@@ -23,6 +23,7 @@ class Findings:
             the pending step is about.
         salvaged: The real results found for open calls.
         allow: The kinds that the operator allowed to be mended.
+        start: Index of the first message at which a fault may be mended.
     """
 
     findings: tuple[Finding, ...]
@@ -30,6 +31,21 @@ class Findings:
     step_calls: tuple[OpenCall, ...]
     salvaged: Salvaged
     allow: frozenset[str]
+    start: int
+
+    @property
+    def left(self) -> tuple[Finding, ...]:
+        """The faults within bounds that no mend is known for."""
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.mend == "none" and finding.message_index >= self.start
+        )
+
+    @property
+    def early(self) -> bool:
+        """Whether all faults stand before the first message at which one may be mended."""
+        return all(finding.message_index < self.start for finding in self.findings)
 
 
 def examine(
@@ -38,6 +54,7 @@ def examine(
     transcript: Transcript,
     ancestors: Sequence[HeadRows],
     allow: frozenset[str] = frozenset(),
+    last: int | None = None,
 ) -> Findings | None:
     """Find the faults of one transcript; None where there is none.
 
@@ -48,6 +65,7 @@ def examine(
         ancestors: The checkpoints before the head, nearest first; results that an overtaking input
             dropped are looked for there.
         allow: The kinds that the operator allowed to be mended.
+        last: Only faults among so many messages at the end are mended; None for all.
 
     Raises:
         Unreadable: A pending write that may hold a result cannot be read.
@@ -62,8 +80,9 @@ def examine(
     others = [call for call in calls if call[:2] not in salvaged]
     salvaged |= from_ancestors(transcript, channel, ancestors, others)
     salvaged = named(head, channel, transcript, salvaged)
-    findings = find_faults(messages, salvage=salvaged, allow=allow)
-    return Findings(findings, calls, step_calls, salvaged, allow)
+    start = 0 if last is None else max(0, len(messages) - last)
+    findings = find_faults(messages, salvage=salvaged, allow=allow, start=start)
+    return Findings(findings, calls, step_calls, salvaged, allow, start)
 
 
 def faults_of(channel: str, transcript: Transcript, found: Findings) -> tuple[Fault, ...]:

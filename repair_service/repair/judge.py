@@ -108,7 +108,7 @@ class _Case:
         found = {
             name: findings
             for name, transcript in transcripts.items()
-            if (findings := examine(head, name, transcript, ancestors, self.policy.allow))
+            if (findings := self._examine(head, name, transcript))
         }
         diagnosis = replace(
             blank,
@@ -125,6 +125,11 @@ class _Case:
             return overruled
         return self._decide(head, transcripts, found, diagnosis)
 
+    def _examine(self, head: Head, channel: str, transcript: Transcript) -> Findings | None:
+        ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
+        policy = self.policy
+        return examine(head, channel, transcript, ancestors, policy.allow, policy.last)
+
     def _decide(
         self,
         head: Head,
@@ -137,14 +142,12 @@ class _Case:
             return replace(diagnosis, verdict=Verdict.WAITING, reason=reason)
         if reason := self._still_active():
             return replace(diagnosis, verdict=Verdict.ACTIVE, reason=reason)
-        left = [
-            finding
-            for findings in found.values()
-            for finding in findings.findings
-            if finding.mend == "none"
-        ]
+        left = [finding for findings in found.values() for finding in findings.left]
         if left:
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=_left_reason(left))
+        if all(findings.early for findings in found.values()):
+            reason = f"its faults stand before the last {self.policy.last} messages (--last)"
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
         history = [step for name in found for step in tool_steps(head, ancestors, name)]
         step = self._step(head, transcripts, found, history)

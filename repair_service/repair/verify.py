@@ -21,8 +21,8 @@ def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
         policy: The policy of the repair; idle time is not asked.
 
     Returns:
-        What is wrong with it, or None where it is healthy and nothing is pending that was not
-        meant.
+        What is wrong with it, or None where it is healthy, but for the faults that the patch left
+        alone on purpose, and nothing is pending that was not meant.
     """
     namespace = patch.row.checkpoint_ns
     rows = thread.heads.get(namespace)
@@ -30,7 +30,8 @@ def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
         return "the patched checkpoint is not the head"
     settled = replace(policy, min_idle=0.0, deployed_at=None)
     diagnosis = diagnose(thread, namespace, settled, 0.0, NoFleet())
-    if diagnosis.verdict is not Verdict.HEALTHY:
+    left = diagnosis.verdict is Verdict.MANUAL and len(diagnosis.faults) == patch.left
+    if diagnosis.verdict is not Verdict.HEALTHY and not left:
         return f"the patched head is {diagnosis.verdict.value}: {diagnosis.reason}"
     try:
         pending = pending_keys(read_head(rows))

@@ -8,12 +8,12 @@ Every rule here is linear in the length of the list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from repair_service.transcript.element import result_parts
 from repair_service.transcript.fault import FaultKind, Finding, Mend
 from repair_service.transcript.message import Message, ToolCall
-from repair_service.transcript.read import result_parts
 
 Place = tuple[int, int]
 """A call: index of its AI message in the list, and its place among that message's calls."""
@@ -72,6 +72,7 @@ def find_faults(
     *,
     salvage: Mapping[Place, Message] | None = None,
     allow: frozenset[str] = frozenset(),
+    start: int = 0,
 ) -> tuple[Finding, ...]:
     """Say what is wrong in a list of messages, in the order of the list.
 
@@ -80,12 +81,19 @@ def find_faults(
         salvage: Real results that were found elsewhere, by the call that they answer.
         allow: Kinds that may be mended although a default would leave them to a person:
             `duplicate_result`, `orphan_result`, `bound_prefix`.
+        start: Index of the first message at which a fault may be mended; earlier ones are said,
+            with the mend `none`.
     """
     pairing = pair(messages)
     findings = [
         *_call_faults(messages, pairing, salvage or {}),
         *_result_faults(messages, pairing, allow),
     ]
+    if start:
+        findings = [
+            found if found.message_index >= start else replace(found, mend="none")
+            for found in findings
+        ]
     if FaultKind.BOUND_PREFIX not in allow:
         findings += _bound_prefix(messages, pairing, findings)
     findings.sort(

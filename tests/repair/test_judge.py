@@ -225,3 +225,33 @@ def test_untouched_messages_keep_their_very_bytes(thread_rows: LoadThread) -> No
     assert after is not None
     kept = [message.raw for message in after.messages]
     assert kept[: len(before.messages)] == [message.raw for message in before.messages]
+
+
+def with_old_fault(thread: ThreadRows) -> ThreadRows:
+    """The same thread with the result of its first turn cut out of the list."""
+    head = thread.heads[""]
+    blob = head.blobs["messages"]
+    assert blob.blob is not None
+    messages = msgspec.msgpack.decode(blob.blob, type=list[msgspec.Raw])
+    cut = msgspec.msgpack.encode([*messages[:2], *messages[3:]])
+    # The cut result is not to be found again at the ancestor.
+    ancestors = tuple(replace(each, writes=()) for each in thread.ancestors[""])
+    rows = replace(head, blobs={**head.blobs, "messages": replace(blob, blob=cut)})
+    return replace(thread, heads={"": rows}, ancestors={"": ancestors})
+
+
+def test_faults_before_the_last_messages_are_reported_and_left(thread_rows: LoadThread) -> None:
+    thread = with_old_fault(thread_rows("agent_partial"))
+    whole = judge(thread)
+    assert [fault.mend for fault in whole.faults] == ["placeholder", "salvage", "placeholder"]
+    part = judge(thread, Policy(min_idle=0.0, last=1))
+    assert part.verdict is Verdict.REPAIRABLE
+    assert [fault.mend for fault in part.faults] == ["none", "salvage", "placeholder"]
+
+
+def test_a_thread_with_faults_only_before_the_last_messages_is_left_to_a_person(
+    thread_rows: LoadThread,
+) -> None:
+    diagnosis = judge(thread_rows("agent_overtaken"), Policy(min_idle=0.0, last=1))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "--last" in diagnosis.reason
