@@ -6,7 +6,7 @@ import anthropic
 import openai
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_google_genai.chat_models import ChatGoogleGenerativeAIError
 from langchain_openai import ChatOpenAI
@@ -59,3 +59,13 @@ def refusal(client: BaseChatModel, messages: Sequence[BaseMessage]) -> str | Non
     except REFUSALS as error:
         return str(error)
     return None
+
+
+def as_a_turn(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The list as an agent sends it once the user has typed on.
+
+    A list whose beginning was trimmed away gets a human message before it: that a conversation does
+    not start with the model is a rule of Gemini's which no result can keep or break.
+    """
+    opening = [] if isinstance(messages[0], HumanMessage) else [HumanMessage("Hello.")]
+    return [*opening, *messages, HumanMessage("Are you there?")]

@@ -68,6 +68,7 @@ JS_PACKAGES = (
     "@langchain/core",
     "@langchain/langgraph",
     "@langchain/langgraph-checkpoint-postgres",
+    "langchain",
     "zod",
 )
 

@@ -21,6 +21,7 @@ import psycopg
 from psycopg import sql
 
 from repair_service.demo.postgres import start_postgres
+from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
@@ -70,13 +71,11 @@ def run_programs(command: Sequence[str], verb: str, url: str, given: Any = None)
     return json.loads(done.stdout)
 
 
-def sweep(url: str) -> tuple[dict[str, Verdict], list[str]]:
+def sweep(url: str) -> tuple[dict[str, Diagnosis], list[str]]:
     """Repair the store: the outcome by thread, and what a second audit still finds wrong."""
     policy = Policy(min_idle=0)
     with Store.connect(url) as store:
-        outcomes = {
-            item.thread_id: item.verdict for item in Sweep(store, policy, Selection()).repair()
-        }
+        outcomes = {item.thread_id: item for item in Sweep(store, policy, Selection()).repair()}
         again = [
             f"{item.thread_id}: {item.verdict} behind the sweep"
             for item in Sweep(store, policy, Selection()).audit()
@@ -94,7 +93,9 @@ def judge(name: str, saver: str, command: Sequence[str], url: str) -> Row:
     of: Counter[str] = Counter()
     for item in done:
         thread_id, state = item["thread_id"], item["state"]
-        outcome = outcomes.get(thread_id, Verdict.HEALTHY)
+        diagnosis = outcomes.get(thread_id)
+        outcome = diagnosis.verdict if diagnosis else Verdict.HEALTHY
+        parked = item["why"] == "parked"
         if state in ("waiting", "healthy"):
             column, right = state, Verdict.WAITING if state == "waiting" else Verdict.HEALTHY
         else:
@@ -106,9 +107,11 @@ def judge(name: str, saver: str, command: Sequence[str], url: str) -> Row:
             wrong.append(f"{thread_id}: {outcome}, not {right}")
         elif not item["held"]:
             wrong.append(f"{thread_id}: {item['why']}")
+        elif parked and diagnosis and diagnosis.resume != "park":
+            wrong.append(f"{thread_id}: parked, but the sweep said {diagnosis.resume}")
         else:
             held[column] += 1
-            held["parked"] += item["why"] == "parked"
+            held["parked"] += parked
     agents = ", ".join(dict.fromkeys(item["graph"] for item in left))
     cells = [f"{held[column]} of {of[column]}" for column in ("repaired", "continue", "message")]
     if held["parked"]:
