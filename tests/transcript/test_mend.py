@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
+from repair_service.transcript.element import result_parts
 from repair_service.transcript.fault import FaultKind, Finding
 from repair_service.transcript.mend import Mended, mend
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.pairing import find_faults, last_signed, open_calls
-from repair_service.transcript.read import read_transcript, result_parts
+from repair_service.transcript.read import read_transcript
 from repair_service.transcript.write import compose_result, write_transcript
 from tests.transcript.make import (
     ai,
