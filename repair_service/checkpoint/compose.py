@@ -129,10 +129,10 @@ def leaked_channels(head: Head, change: Change) -> frozenset[str]:
 
 
 def _written(head: Head, change: Change) -> Iterator[tuple[str, Value | None]]:
-    """By channel, its new stored value; None where it is cleared."""
+    """By channel, its new stored value; None where it is cleared. What is named later wins."""
     if change.consumed:
         cleared = one_step_triggers(head) | (change.cleared & head.valued)
-        yield from ((channel, None) for channel in sorted(cleared - change.route.keys()))
+        yield from ((channel, None) for channel in sorted(cleared))
         topic = None if head.layout in PARENT_SENDS_LAYOUTS else emptied_topic(head.rows)
         if topic is not None:
             yield SENDS, topic

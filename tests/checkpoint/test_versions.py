@@ -42,6 +42,15 @@ def test_a_number_lies_strictly_between_the_greatest_and_the_live_runs_next(
     assert not version.is_integer()
 
 
+def test_a_patch_behind_a_patch_comes_to_no_integer_either() -> None:
+    for fraction in range(1024):
+        greatest = 7 + fraction / 1024
+        version = next_version([greatest], HEAD)
+        assert isinstance(version, float)
+        assert greatest < version < greatest + 1
+        assert not version.is_integer()
+
+
 @given(versions=NUMBERS, seed=st.text())
 def test_a_number_has_one_text_in_json_python_and_javascript(
     versions: list[float], seed: str
