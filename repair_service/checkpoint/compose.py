@@ -7,7 +7,7 @@ from typing import Any
 from repair_service import __version__
 from repair_service.checkpoint.delta import COUNTERS, counters
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.identifiers import successor
+from repair_service.checkpoint.identifiers import NULL_TASK, successor
 from repair_service.checkpoint.layout import PARENT_SENDS_LAYOUTS, stores_inline
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow
 from repair_service.checkpoint.seen import patched_versions_seen
@@ -15,6 +15,7 @@ from repair_service.checkpoint.sends import emptied_topic
 from repair_service.checkpoint.triggers import JOIN, SENDS, joined, one_step_triggers
 from repair_service.checkpoint.values import decode
 from repair_service.checkpoint.versions import next_version
+from repair_service.checkpoint.waiting import CONTROL
 from repair_service.errors import Unreadable
 from repair_service.transcript.write import MARK, write_snapshot
 
@@ -103,6 +104,19 @@ def keeps_tasks(head: Head) -> bool:
     """
     sends = any(task.kind == "push" for task in head.tasks)
     return not (sends and head.layout in PARENT_SENDS_LAYOUTS)
+
+
+def caller_updates(head: Head) -> frozenset[str]:
+    """The channels that a caller wrote at the head, by `Command(update=...)` or `Command(goto=...)`.
+
+    LangGraph reads them as part of the head's own state (langgraph/pregel/main.py
+    `_prepare_state_snapshot`), and a checkpoint behind the head would drop them.
+    """
+    return frozenset(
+        write.channel
+        for write in head.rows.writes
+        if write.task_id == NULL_TASK and write.channel not in CONTROL
+    )
 
 
 def leaked_channels(head: Head, change: Change) -> frozenset[str]:

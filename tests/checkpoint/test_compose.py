@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from repair_service.checkpoint.compose import Change, compose, keeps_tasks, leaked_channels
+from repair_service.checkpoint.compose import (
+    Change,
+    caller_updates,
+    compose,
+    keeps_tasks,
+    leaked_channels,
+)
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, WriteRow
@@ -83,6 +89,17 @@ def test_a_head_whose_id_is_no_uuid6_has_no_successor() -> None:
     rows = head_rows(MESSAGES, checkpoint_id="7")
     with pytest.raises(Unreadable, match="UUIDv6"):
         composed(rows, KEEP)
+
+
+def test_what_a_caller_wrote_beside_an_answer_is_named() -> None:
+    """`Command(resume=..., update=..., goto=...)`: a patch would drop all but the answer."""
+    sibling = write(pulled("tools"), 0, "other", 1)
+    rows = head_rows(
+        MESSAGES,
+        inline={TOOLS: None},
+        writes=[caller("__resume__", "v"), caller("topic", 1), caller(AGENT, None), sibling],
+    )
+    assert caller_updates(read_head(rows)) == {"topic", AGENT}
 
 
 class TestKeeping:
