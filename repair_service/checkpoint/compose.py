@@ -107,7 +107,7 @@ def keeps_tasks(head: Head) -> bool:
 
 
 def caller_updates(head: Head) -> frozenset[str]:
-    """The channels that a caller wrote at the head, by `Command(update=...)` or `Command(goto=...)`.
+    """The channels that a caller wrote at the head by `Command(update=...)` or `Command(goto=...)`.
 
     LangGraph reads them as part of the head's own state (langgraph/pregel/main.py
     `_prepare_state_snapshot`), and a checkpoint behind the head would drop them.
