@@ -25,9 +25,7 @@ def make_clients(url: str) -> dict[str, BaseChatModel]:
     """
     key = "not-a-key"
     return {
-        "openai-chat": ChatOpenAI(
-            model="gpt-4o", api_key=key, base_url=f"{url}/v1", max_retries=0
-        ),
+        "openai-chat": ChatOpenAI(model="gpt-4o", api_key=key, base_url=f"{url}/v1", max_retries=0),
         "openai-responses": ChatOpenAI(
             model="gpt-4o",
             api_key=key,
@@ -62,10 +60,5 @@ def refusal(client: BaseChatModel, messages: Sequence[BaseMessage]) -> str | Non
 
 
 def as_a_turn(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The list as an agent sends it once the user has typed on.
-
-    A list whose beginning was trimmed away gets a human message before it: that a conversation does
-    not start with the model is a rule of Gemini's which no result can keep or break.
-    """
-    opening = [] if isinstance(messages[0], HumanMessage) else [HumanMessage("Hello.")]
-    return [*opening, *messages, HumanMessage("Are you there?")]
+    """The list as an agent sends it once the user has typed on."""
+    return [*messages, HumanMessage("Are you there?")]

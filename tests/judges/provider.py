@@ -178,7 +178,7 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections stay open: thousands of requests in seconds
 
-        def do_POST(self) -> None:  # noqa: N802 - the base class names it
+        def do_POST(self) -> None:
             path = self.path.partition("?")[0]
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             provider.bodies.append((path, body))

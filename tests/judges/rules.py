@@ -129,8 +129,7 @@ def openai_responses(body: Json) -> None:
             _not_empty(item.get("call_id"), f"{place}.call_id")
             if item["call_id"] not in open_calls:
                 raise Refused(
-                    "No tool call found for function call output with call_id "
-                    f"{item['call_id']}.",
+                    f"No tool call found for function call output with call_id {item['call_id']}.",
                     "input",
                 )
             _not_empty(item.get("output"), f"{place}.output")
@@ -255,7 +254,8 @@ def gemini(body: Json) -> None:
     back in the turn behind the call, one part for each parallel call), the API reference of
     `FunctionResponse` (`name` is required and is the call's; `id` is the call's where it has one),
     and the wording of the service's 400. Without ids, which this client does not send, parts pair
-    by their order. Thought signatures are no matter of pairing and are not looked at.
+    by their order. Two more of its rules no result can keep or break, so they are not looked at:
+    what stands before a function call turn (a user's or a response turn), and thought signatures.
 
     Args:
         body: The body of `POST .../models/MODEL:generateContent`.
@@ -268,7 +268,6 @@ def gemini(body: Json) -> None:
     if not contents:
         raise Refused("* GenerateContentRequest.contents: contents is not specified")
     called: list[Json] = []
-    previous = ""
     for index, content in enumerate(contents):
         parts: Sequence[Json] = content.get("parts") or ()
         if not parts:
@@ -286,14 +285,8 @@ def gemini(body: Json) -> None:
                 else "Please ensure that function response turn comes immediately after a function "
                 "call turn."
             )
-        if calls and previous not in ("user", "response"):
-            raise Refused(
-                "Please ensure that function call turn comes immediately after a user turn or "
-                "after a function response turn."
-            )
         _gemini_names(index, called, answers)
         called = calls
-        previous = "response" if answers else str(content.get("role"))
     if called:
         raise Refused(
             "Please ensure that the number of function response parts is equal to the number of "

@@ -52,7 +52,10 @@ OPEN = (CHAT_OPEN, RESPONSES_OPEN, ANTHROPIC_OPEN, GEMINI_OPEN)
 LISTS: dict[str, tuple[list[BaseMessage], tuple[str | None, ...]]] = {
     "paired": ([asks(), calls("1", "2"), result("1"), result("2"), asks()], (ACCEPTED,) * 4),
     "paired and to be answered": ([asks(), calls("1"), result("1")], (ACCEPTED,) * 4),
-    "an invalid call with its result": ([asks(), calls_badly("1"), result("1"), asks()], (None,) * 4),
+    "an invalid call with its result": (
+        [asks(), calls_badly("1"), result("1"), asks()],
+        (None,) * 4,
+    ),
     "a call last": ([asks(), calls("1")], OPEN),
     "no result": ([asks(), calls("1", "2"), asks()], OPEN),
     "one result missing": ([asks(), calls("1", "2"), result("1"), asks()], OPEN),
@@ -180,7 +183,7 @@ CALLED = ("model", {"functionCall": {"name": "tool", "args": {}}})
             gemini_body(ASKED, CALLED, ("user", {"functionResponse": {"name": "tool"}})),
             "required field is not set",
         ),
-        (rules.gemini, gemini_body(CALLED), "comes immediately after a user turn"),
+        (rules.gemini, gemini_body(ASKED, CALLED), "number of function response parts"),
         (
             rules.gemini,
             gemini_body(ASKED, ("user", {"functionResponse": {"name": "tool"}})),

@@ -147,8 +147,10 @@ class WitnessSaver(PostgresSaver):
         """End the process once that checkpoint and the writes of so many of its tasks are there."""
         with self.changed:
             on_disk = self.changed.wait_for(
-                lambda: self.settled[self.parents.get(checkpoint_id, "")]
-                and len(self.settled[checkpoint_id]) >= tasks,
+                lambda: (
+                    self.settled[self.parents.get(checkpoint_id, "")]
+                    and len(self.settled[checkpoint_id]) >= tasks
+                ),
                 timeout=PATIENCE,
             )
         os._exit(KILLED if on_disk else GAVE_UP)
