@@ -10,7 +10,7 @@ from alembic import context
 from alembic.ddl.postgresql import PostgresqlImpl
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, Table, Text, text
 
-from repair_service.ledger.tables import SCHEMA, metadata
+from repair_service.ledger.tables import SCHEMA, VERSION_TABLE, metadata
 
 LOCK = 5_157_206_418_339_127_841
 """The advisory lock that a migrating process holds; any number, the same in every release."""
@@ -20,8 +20,6 @@ WAIT_FOR_OTHERS = "60s"
 
 WAIT_FOR_TABLES = "5s"
 """A statement that waits for a table makes everyone behind it wait too; then rather try again."""
-
-VERSION_TABLE = "alembic_version"
 
 
 class LedgerImpl(PostgresqlImpl):

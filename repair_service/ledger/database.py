@@ -65,7 +65,9 @@ class Database:
             with self.explained():
                 return execute_on(connection, statement)
         with self.transaction() as ours:
-            return ours.execute(statement).rowcount
+            # Of an INSERT it is forgotten otherwise.
+            counted = ours.execution_options(preserve_rowcount=True)
+            return counted.execute(statement).rowcount
 
     def pages(
         self,

@@ -48,14 +48,17 @@ def make_engine(url: str, *, pooled: bool = True) -> Engine:
         defaults.clear()
 
     def connect() -> "psycopg.Connection[Any]":
-        with connecting(target):
-            return psycopg.connect(
-                target.conninfo,
-                prepare_threshold=None,
-                application_name="repair-service ledger",
-                client_encoding="utf8",
-                **defaults,
-            )
+        try:
+            with connecting(target):
+                return psycopg.connect(
+                    target.conninfo,
+                    prepare_threshold=None,
+                    application_name="repair-service ledger",
+                    client_encoding="utf8",
+                    **defaults,
+                )
+        except StoreUnreachable as failure:
+            raise LedgerUnreachable(f"The ledger cannot be reached. {failure}") from None
 
     # The address is not given to the engine, whose repr and errors may show it; nor are values.
     settings: dict[str, Any] = {
@@ -80,8 +83,6 @@ def explained(target: Target) -> Iterator[None]:
     """Turns what goes wrong in the ledger's database into an error of our tree."""
     try:
         yield
-    except StoreUnreachable as failure:
-        raise LedgerUnreachable(f"The ledger cannot be reached. {failure}") from None
     except RepairServiceError:
         raise
     except DBAPIError as failure:

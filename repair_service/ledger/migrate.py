@@ -33,6 +33,8 @@ WAITS = (0.5, 1.0, 2.0, 4.0)
 COME_AGAIN = frozenset({"55P03", "40P01"})
 """SQLSTATEs behind which the same migration may succeed: lock not available, deadlock."""
 
+INSUFFICIENT_PRIVILEGE = "42501"
+
 NOT_KEPT = (
     "What this run finds and writes is not kept: it will not be listed by `runs`, and its patches "
     "can be neither undone nor counted for the quarantine."
@@ -171,9 +173,10 @@ def upgrade(url: str, *, wait: Callable[[float], None] = time.sleep) -> Upgrade:
         return Upgrade(before=now.revision, after=now.head, applied=())
     if now.state is LedgerState.AHEAD:
         raise LedgerMismatch(_ahead(now))
-    refusal = rights.remedy_to_write() if rights.read_only else rights.remedy_to_make()
-    if refusal or now.state is LedgerState.CLOSED:
-        raise LedgerForbidden(refusal or _remedy(now, rights))
+    if now.state is LedgerState.CLOSED:
+        raise LedgerForbidden(_remedy(now, rights))
+    if hindrance := _hindrance(rights):
+        raise LedgerForbidden(hindrance)
     _migrate(url, lambda config: command.upgrade(config, "head"), wait)
     return Upgrade(before=now.revision, after=now.head, applied=now.pending)
 
@@ -213,15 +216,18 @@ def _current(connection: Connection, rights: Rights) -> Current:
     head = scripts.get_current_head()
     if head is None:
         raise LedgerError("This installation has no migrations. Install repair-service again.")
-    if rights.schema and not rights.may_use_schema:
-        return Current(LedgerState.CLOSED, None, head, ())
     context = MigrationContext.configure(connection, opts={"version_table_schema": SCHEMA})
-    try:
-        revision = context.get_current_revision()
-    except DBAPIError as failure:
-        if getattr(failure.orig, "sqlstate", None) != "42501":  # insufficient_privilege
-            raise
+    if not rights.tables:
+        revision = None
+    elif not rights.may_use_schema:
         return Current(LedgerState.CLOSED, None, head, ())
+    else:
+        try:
+            revision = context.get_current_revision()
+        except DBAPIError as failure:
+            if getattr(failure.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
+                raise
+            return Current(LedgerState.CLOSED, None, head, ())
     known = [script.revision for script in scripts.walk_revisions()][::-1]
     if revision is None:
         return Current(LedgerState.ABSENT, None, head, tuple(known))
@@ -246,8 +252,12 @@ def _remedy(now: Current, rights: Rights) -> str:
                 f"The ledger in the database {rights.database} is at migration {now.revision}, "
                 f"behind this release, which needs {now.head}."
             )
-    hindrance = rights.remedy_to_write() if rights.read_only else rights.remedy_to_make()
-    return f"{found} {hindrance or 'Run `repair-service db upgrade`.'}"
+    return f"{found} {_hindrance(rights) or 'Run `repair-service db upgrade`.'}"
+
+
+def _hindrance(rights: Rights) -> str | None:
+    """What keeps this role from an upgrade."""
+    return rights.remedy_to_write() if rights.read_only else rights.remedy_to_make()
 
 
 def _ahead(now: Current) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from repair_service.ledger.tables import SCHEMA, metadata
+from repair_service.ledger.tables import SCHEMA, VERSION_TABLE, metadata
 
 NEEDED = ("SELECT", "INSERT", "UPDATE", "DELETE")
 """On every table; DELETE because old findings are let go of."""
@@ -17,6 +17,7 @@ class Rights:
     Attributes:
         role, database: Their names, quoted as a GRANT needs them.
         schema: Whether the ledger's schema is there.
+        tables: Whether tables of the ledger are there, whatever the role may see of them.
         may_create_schema: Whether the role may make one in this database.
         may_use_schema: Whether it may name what is in the schema.
         may_create_tables: Whether it may make tables in the schema.
@@ -27,6 +28,7 @@ class Rights:
     role: str
     database: str
     schema: bool
+    tables: bool
     may_create_schema: bool
     may_use_schema: bool
     may_create_tables: bool
@@ -62,7 +64,7 @@ class Rights:
                 f"The database {self.database} is read-only for the role {self.role} (a standby?). "
                 "Give the address of the primary with --ledger-url."
             )
-        if self.schema and not self.may_write:
+        if self.tables and not self.may_write:
             lacks = ", ".join(self.missing) or f"USAGE ON SCHEMA {SCHEMA}"
             return (
                 f"The role {self.role} lacks rights on the ledger in the database {self.database} "
@@ -77,6 +79,9 @@ RIGHTS = text(
     SELECT quote_ident(current_user) AS role,
            quote_ident(current_database()) AS database,
            spot IS NOT NULL AS schema,
+           EXISTS (
+               SELECT FROM pg_catalog.pg_class WHERE relnamespace = spot AND relname = :version
+           ) AS tables,
            has_database_privilege(current_database(), 'CREATE') AS may_create_schema,
            coalesce(has_schema_privilege(spot, 'USAGE'), false) AS may_use_schema,
            coalesce(has_schema_privilege(spot, 'CREATE'), false) AS may_create_tables,
@@ -89,7 +94,8 @@ MISSING = text(
     """
     SELECT needed || ' ON ' || :schema || '.' || relname
     FROM pg_catalog.pg_class CROSS JOIN unnest(CAST(:needed AS text[])) AS needed
-    WHERE relnamespace = to_regnamespace(:schema) AND relname = ANY(:tables)
+    WHERE relnamespace = to_regnamespace(:schema)
+      AND (relname = ANY(:tables) OR (relname = :version AND needed = 'SELECT'))
       AND NOT has_table_privilege(pg_class.oid, needed)
     ORDER BY 1
     """
@@ -98,9 +104,10 @@ MISSING = text(
 
 def rights_of(connection: Connection) -> Rights:
     """Asks the server for the rights of the role that is connected."""
-    row = connection.execute(RIGHTS, {"schema": SCHEMA}).one()
+    row = connection.execute(RIGHTS, {"schema": SCHEMA, "version": VERSION_TABLE}).one()
     tables = [table.name for table in metadata.sorted_tables]
     missing = connection.scalars(
-        MISSING, {"schema": SCHEMA, "needed": [*NEEDED], "tables": tables}
+        MISSING,
+        {"schema": SCHEMA, "version": VERSION_TABLE, "needed": [*NEEDED], "tables": tables},
     ).all()
     return Rights(**row._mapping, missing=tuple(missing))

@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 SCHEMA = "repair_service"
+VERSION_TABLE = "alembic_version"
 
 NAMES = {
     "pk": "%(table_name)s_pkey",

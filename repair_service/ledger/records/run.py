@@ -85,4 +85,4 @@ class Run:
     complete: bool
     totals: Mapping[str, Any] | None
     exit_code: int | None
-    resume_cursor: Mapping[str, Any] | None
+    resume_cursor: Any

@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    true,
     tuple_,
     update,
 )
@@ -47,7 +48,7 @@ def count_repairs(store_key: str, thread_id: str, pattern: str) -> Select[Any]:
         repairs.c.pattern == pattern,
         repairs.c.state == RepairState.SETTLED.value,
         repairs.c.undone_at.is_(None),
-        repairs.c.recorded_at > func.coalesce(released, "-infinity"),
+        func.coalesce(repairs.c.recorded_at > released, true()),
     )
 
 
@@ -93,10 +94,14 @@ def release(store_key: str, thread_id: str, by: str) -> Update:
 
 def quarantined_among(store_key: str, thread_ids: Sequence[str]) -> Select[Any]:
     """Those of the threads that are in quarantine."""
-    return select(distinct(quarantine.c.thread_id)).where(
-        quarantine.c.store_key == store_key,
-        quarantine.c.thread_id == any_(literal([*thread_ids], ARRAY(Text))),
-        quarantine.c.released_at.is_(None),
+    return (
+        select(quarantine.c.thread_id)
+        .where(
+            quarantine.c.store_key == store_key,
+            quarantine.c.thread_id == any_(literal([*thread_ids], ARRAY(Text))),
+            quarantine.c.released_at.is_(None),
+        )
+        .distinct()
     )
 
 
