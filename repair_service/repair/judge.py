@@ -9,9 +9,9 @@ from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
 from repair_service.errors import Unreadable
+from repair_service.repair.breakpoints import is_breakpoint, node_runs
 from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
-from repair_service.repair.breakpoints import is_breakpoint, node_runs
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.namespaces import is_live, live_below, outer
@@ -167,7 +167,9 @@ class _Case:
             Mending(head, transcripts, found, step, resume, route),
             diagnosis,
             templates=self.policy.placeholders,
-            above={name: self.heads[name].row.checkpoint_id for name in outer(diagnosis.checkpoint_ns)},
+            above={
+                name: self.heads[name].row.checkpoint_id for name in outer(diagnosis.checkpoint_ns)
+            },
             now=self.now,
         )
 
@@ -313,4 +315,3 @@ def _left_reason(left: Sequence[Finding]) -> str:
 
 ALLOWABLE = frozenset({"duplicate_result", "orphan_result", "bound_prefix"})
 """The fault kinds that the operator may allow to be mended."""
-

@@ -18,8 +18,12 @@ from repair_service.transcript.message import Message
 from repair_service.transcript.read import read_messages
 
 PULL_PATH = "~__pregel_pull, "
-CALLER_PATH = "~__interrupt__"
-"""Path of the writes that `update_state` leaves; they belong to no task."""
+NOT_OWN_PATHS = ("~__interrupt__", "~~")
+"""Paths of writes that are not of the checkpoint's own tasks.
+
+What `update_state` leaves, and with `durability="exit"` a whole run's writes to delta channels,
+which hang on one checkpoint and have been applied (langgraph/pregel/_checkpoint.py).
+"""
 
 Value = tuple[str, bytes]
 """A channel value as it is stored: serialization type and bytes."""
@@ -79,7 +83,7 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
         for writes in by_task(ancestor.writes):
             messages = _messages_of(writes, channel)
             tools = [message for message in messages if message.kind == "tool"]
-            if not tools or writes[0].task_path.startswith(CALLER_PATH):
+            if not tools or writes[0].task_path.startswith(NOT_OWN_PATHS):
                 continue
             node = _pulled_node(writes[0])
             route = trigger_writes(head, writes, node)

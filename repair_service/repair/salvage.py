@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from repair_service.checkpoint.head import Head, Task
+from repair_service.checkpoint.identifiers import NULL_TASK
 from repair_service.checkpoint.rows import HeadRows, WriteRow
 from repair_service.repair.placeholder import message_id
-from repair_service.repair.route import CALLER_PATH, by_task
+from repair_service.repair.route import NOT_OWN_PATHS, by_task
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.read import read_messages
 from repair_service.transcript.write import with_id
@@ -21,8 +22,6 @@ OpenCall = tuple[int, int, ToolCall]
 
 Salvaged = dict[tuple[int, int], Message]
 """Real results by AI message index and place among its calls."""
-
-NULL_TASK = "00000000-0000-0000-0000-000000000000"
 
 
 def from_siblings(tasks: Iterable[Task], channel: str, calls: Sequence[OpenCall]) -> Salvaged:
@@ -57,7 +56,7 @@ def from_ancestors(
 
     A call's id says which call is meant only where one message of the transcript uses it: ids are
     used again in later turns, and a result of another turn is no result of this one. Writes of the
-    caller (`update_state`) are not a task's, and never taken.
+    caller (`update_state`) are not a task's, and never taken; nor is a list that replaced another.
 
     Source: langgraph/pregel/_loop.py (`_first`: input discards unfinished tasks).
 
@@ -71,9 +70,12 @@ def from_ancestors(
         if not wanted:
             break
         for writes in by_task(ancestor.writes):
-            if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(CALLER_PATH):
+            if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(NOT_OWN_PATHS):
                 continue
-            for message in written_messages(writes, channel):
+            messages = written_messages(writes, channel)
+            if any(message.kind == "overwrite" for message in messages):
+                continue
+            for message in messages:
                 place = wanted.pop(message.answers, None) if message.kind == "tool" else None
                 if place is not None and not message.placeholder:
                     found[place] = message

@@ -77,8 +77,7 @@ class Placeholders:
         "It may or may not have taken effect."
     )
     invalid: str = (
-        "The call to {tool} was not run: its arguments could not be read. "
-        "No result was recorded."
+        "The call to {tool} was not run: its arguments could not be read. No result was recorded."
     )
     by_tool: Mapping[str, str] = field(default_factory=dict)
 

@@ -186,9 +186,7 @@ def test_a_subgraph_whose_parent_moved_on_is_dead(thread_rows: LoadThread) -> No
     newer = "1f1ecfe5-a640-6799-8000-e3ef8f1e5622"
     moved = replace(root.row, checkpoint_id=newer, checkpoint={**root.row.checkpoint, "id": newer})
     heads = {**thread.heads, "": replace(root, row=moved)}
-    diagnosis = diagnose(
-        replace(thread, heads=heads), child, Policy(min_idle=0.0), NOW, NoFleet()
-    )
+    diagnosis = diagnose(replace(thread, heads=heads), child, Policy(min_idle=0.0), NOW, NoFleet())
     assert diagnosis.verdict is Verdict.HEALTHY
 
 

@@ -15,9 +15,7 @@ def head(
     checkpoint_id: str = ROOT_HEAD,
 ) -> Head:
     row = CheckpointRow("t", namespace, checkpoint_id, None, {}, {"parents": parents or {}})
-    return Head(
-        HeadRows(row, {}), "python-4", 1, 0.0, {}, frozenset(), tasks, (), frozenset()
-    )
+    return Head(HeadRows(row, {}), "python-4", 1, 0.0, {}, frozenset(), tasks, (), frozenset())
 
 
 def worker(*, finished: bool = False) -> Task:

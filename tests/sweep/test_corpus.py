@@ -41,9 +41,7 @@ def sweep(database: Database, policy: Policy = NO_WAIT) -> dict[str, Verdict]:
 def all_rows(database: Database) -> dict[str, set[tuple[Any, ...]]]:
     with database.connect() as connection:
         return {
-            table: {
-                row[0] for row in connection.execute(f"SELECT md5(t::text) FROM {table} t")
-            }
+            table: {row[0] for row in connection.execute(f"SELECT md5(t::text) FROM {table} t")}
             for table in TABLES
         }
 
@@ -127,9 +125,7 @@ def test_results_on_disk_stay_in_the_list(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("version", [each for each in VERSIONS if each.startswith("python")])
-def test_a_declared_breakpoint_waits(
-    version: str, load_corpus: Callable[[str], Corpus]
-) -> None:
+def test_a_declared_breakpoint_waits(version: str, load_corpus: Callable[[str], Corpus]) -> None:
     corpus = load_corpus(version)
     policy = Policy(min_idle=0.0, breakpoints=frozenset({"tools"}))
     assert audit(corpus.database, policy)["breakpoint"] is Verdict.WAITING
