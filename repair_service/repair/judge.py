@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from repair_service.checkpoint.compose import caller_updates
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
@@ -14,7 +15,7 @@ from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
-from repair_service.repair.namespaces import is_live, live_below, outer
+from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
 from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
 from repair_service.repair.verdict import Policy, Resume, Verdict
@@ -150,6 +151,12 @@ class _Case:
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
         history = [step for name in found for step in tool_steps(head, ancestors, name)]
+        if updates := caller_updates(head):
+            reason = (
+                f"the caller's own update of {', '.join(sorted(updates))} is among the pending "
+                "writes, and a new checkpoint would drop it; going on with invoke(None) takes it up"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         step = self._step(head, transcripts, found, history)
         if step.obstacle:
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=step.obstacle)
@@ -174,10 +181,16 @@ class _Case:
         )
 
     def _open_question(self, namespace: str) -> str | None:
-        """Why the step must wait for a person: a question is open in it or in a sub-graph of it."""
-        for name in (namespace, *live_below(namespace, self.heads)):
+        """Why the step must wait for a person: a question is open in it or in a sub-graph of it.
+
+        An answer to a node with a sub-graph below may have been for the sub-graph's question: then
+        the node's own is still open.
+        """
+        below = live_below(namespace, self.heads)
+        asked_below = {parent.task_id for name in below if (parent := parent_task(name))}
+        for name in (namespace, *below):
             for task in self.heads[name].tasks:
-                if task.interrupted:
+                if task.interrupted or (task.answered and asked_below & set(task.ids)):
                     node = f" at the node {task.node!r}" if task.node else ""
                     return f"an interrupt{node} has no answer yet"
         return None

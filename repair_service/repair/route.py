@@ -139,7 +139,7 @@ def learn_route(
 def _agreed(
     head: Head, steps: Sequence[ToolStep], tools: frozenset[str], source: RouteSource
 ) -> Route | None:
-    """The route that all steps of the same tools took; that all steps took, where none is theirs."""
+    """The route that all steps of the same tools took; where none is theirs, that all took."""
     same = [step for step in steps if step.tools & tools]
     chosen = same or steps
     first = chosen[0]

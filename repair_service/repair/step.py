@@ -16,9 +16,12 @@ from repair_service.repair.salvage import written_messages
 from repair_service.transcript.message import Message
 
 DEFAULT_TOOL_NODE = "tools"
-"""The name that ToolNode, create_react_agent and create_agent give the node (langgraph/prebuilt)."""
+"""The name that ToolNode, create_react_agent and create_agent give the node."""
 
 INPUT_NODE = "__start__"
+
+ERROR_HANDLER = "__error_source_node__"
+"""Written where a node's own error handler takes over (langgraph/pregel/_runner.py)."""
 
 _BOOKKEEPING = frozenset({"__no_writes__", "__return__"})
 
@@ -137,6 +140,8 @@ def _writes_obstacle(
     """Why the writes of a task cannot be taken up; None where they can or there are none."""
     if task.writes and not task.proven:
         return f"pending writes at {task.node!r} cannot be shown to be that task's own"
+    if any(write.channel == ERROR_HANDLER for write in task.writes):
+        return f"an error handler is about to run for {task.node!r}, and would be given up"
     if not task.finished:
         return None
     for write in task.writes:

@@ -253,3 +253,28 @@ def test_a_thread_with_faults_only_before_the_last_messages_is_left_to_a_person(
     diagnosis = judge(thread_rows("agent_overtaken"), Policy(min_idle=0.0, last=1))
     assert diagnosis.verdict is Verdict.MANUAL
     assert "--last" in diagnosis.reason
+
+
+def test_a_callers_own_update_at_the_head_is_not_dropped(thread_rows: LoadThread) -> None:
+    def update(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        own = replace(
+            writes[0],
+            task_id="00000000-0000-0000-0000-000000000000",
+            task_path="",
+            channel="notes",
+            blob=WORD,
+        )
+        return (own, *writes)
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=update))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "notes" in diagnosis.reason
+
+
+def test_a_pending_error_handler_is_not_given_up(thread_rows: LoadThread) -> None:
+    def hand_over(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        return (*writes, replace(writes[-1], idx=5, channel="__error_source_node__", blob=WORD))
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=hand_over))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "error handler" in diagnosis.reason

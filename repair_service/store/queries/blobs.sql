@@ -1,10 +1,8 @@
--- The blobs of the versions that some checkpoints name. What starts a node tells by its type alone
--- whether there is a value; the bytes of an input may be large and are never asked for.
+-- The blobs of the versions that some checkpoints name. The bytes of an input may be large and are
+-- never asked for: its type tells whether there is one.
 SELECT wanted.position, found.channel, found.version, found.type,
     CASE
-        WHEN starts_with(found.channel, 'branch:') OR starts_with(found.channel, 'start:')
-            OR found.channel IN ('__start__', '__input__')
-        THEN NULL
+        WHEN found.channel IN ('__start__', '__input__') THEN NULL
         ELSE found.blob
     END AS blob
 FROM unnest(%(threads)s::text[], %(namespaces)s::text[], %(checkpoints)s::text[])
