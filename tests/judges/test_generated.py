@@ -9,7 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    InvalidToolCall,
+    ToolCall,
+    ToolMessage,
+)
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import tools_condition
@@ -48,7 +55,7 @@ def lists(draw: st.DrawFn) -> list[BaseMessage]:
             own = draw(st.lists(st.sampled_from(FATES), min_size=count, max_size=count))
             step = len(fates)
             names = [draw(st.sampled_from(["search", "book", "pay"])) for _ in own]
-            messages.append(_caller(draw, names, step))
+            messages.append(_caller(draw, names, step, invalid=draw(st.booleans())))
             behind: list[ToolMessage] = []
             for number, (name, fate) in enumerate(zip(names, own, strict=True), start=step):
                 result = ToolMessage(f"result {number}", name=name, tool_call_id=f"call_{number}")
@@ -68,13 +75,20 @@ def lists(draw: st.DrawFn) -> list[BaseMessage]:
     return messages
 
 
-def _caller(draw: st.DrawFn, names: list[str], first: int) -> AIMessage:
-    """An AI message with these calls, with and without text beside them."""
-    calls = [
+def _caller(draw: st.DrawFn, names: list[str], first: int, *, invalid: bool = False) -> AIMessage:
+    """An AI message with these calls, the last of them malformed where `invalid`."""
+    calls: list[ToolCall] = [
         {"name": name, "args": {"number": number}, "id": f"call_{number}", "type": "tool_call"}
         for number, name in enumerate(names, start=first)
     ]
-    return AIMessage(draw(st.sampled_from(["", "Let me look."])), tool_calls=calls)
+    malformed: list[InvalidToolCall] = []
+    if invalid:
+        call = calls.pop()
+        malformed = [
+            {**call, "args": "{", "error": "cut off", "type": "invalid_tool_call"}  # type: ignore[typeddict-item]
+        ]
+    text = draw(st.sampled_from(["", "Let me look."]))
+    return AIMessage(text, tool_calls=calls, invalid_tool_calls=malformed)
 
 
 @pytest.fixture(scope="module")

@@ -65,11 +65,11 @@ RELEASES: Sequence[Release] = (
 )
 
 JS_PACKAGES = (
-    "@langchain/core",
-    "@langchain/langgraph",
-    "@langchain/langgraph-checkpoint-postgres",
-    "langchain",
-    "zod",
+    "@langchain/core@1.4.0",
+    "@langchain/langgraph@1.7.3",
+    "@langchain/langgraph-checkpoint-postgres@1.0.5",
+    "langchain@1.5.14",
+    "zod@4.6.7",
 )
 
 
@@ -117,11 +117,12 @@ def make_js(cache: Path) -> Path:
     if int(said.stdout.strip().lstrip("v").split(".")[0]) < 20:
         raise Unavailable(f"Node.js 20 or later is needed, this is {said.stdout.strip()}.")
     directory = cache / "js"
-    if not (directory / "installed").exists():
+    stamp, wanted = directory / "installed", "\n".join(JS_PACKAGES)
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "package.json").write_text('{"private": true, "type": "module"}\n')
         _install(["npm", "install", "--silent", "--no-audit", "--no-fund", *JS_PACKAGES], directory)
-        (directory / "installed").touch()
+        stamp.write_text(wanted, encoding="utf-8")
     return directory
 
 
