@@ -12,11 +12,12 @@ venv := .venv
 stamp := $(venv)/installed-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test matrix check format clean
 
 help:
 	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
 	@echo "make test    run the tests (they start a Postgres of their own)"
+	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
 	@echo "make check   lint, types, import contracts"
 	@echo "make format  let ruff put the code in form"
 	@echo "make clean   remove what make and the tools made"
@@ -26,6 +27,10 @@ demo: $(stamp)
 
 test: $(stamp)
 	$(venv)/bin/python -m pytest $(PYTEST_FLAGS)
+
+# The environments stay in .matrix, so that the next run takes a minute or two.
+matrix: $(stamp)
+	$(venv)/bin/python -m tests.matrix.run --cache .matrix
 
 check: $(stamp)
 	$(venv)/bin/ruff check .
@@ -38,7 +43,7 @@ format: $(stamp)
 	$(venv)/bin/ruff format .
 
 clean:
-	rm -rf $(venv) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(venv) .matrix build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find repair_service tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(stamp): pyproject.toml constraints.txt
