@@ -237,7 +237,7 @@ def test_a_head_comes_with_its_blobs_and_writes(database: Database) -> None:
         assert {(name, blob.type, blob.blob) for name, blob in head.blobs.items()} == {
             ("messages", "msgpack", b"list"),
             ("files", "empty", None),
-            ("branch:to:a", "msgpack", None),
+            ("branch:to:a", "msgpack", b"\xc0"),
             ("__start__", "msgpack", None),
         }
         assert [write.blob for write in head.writes] == [b"1", b"2", b"3", b"4"]
