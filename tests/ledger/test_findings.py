@@ -201,6 +201,22 @@ def test_what_was_taken_back_since_is_looked_at_again(
     ]
 
 
+def test_what_was_taken_back_often_hides_nothing_from_the_next_page(
+    ledger: Ledger, store: StoreIdentity, run_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings_module, "PAGE", 2)
+    for number, thread_id in enumerate("bbbcd"):
+        patch = repair(run_id, store, thread_id, to_checkpoint_id=f"{number}")
+        ledger.repairs.settle([ledger.repairs.record(None, patch)])
+    for standing in list(ledger.repairs.what_to_undo(store.key, run_id=run_id)):
+        ledger.repairs.mark_undone(None, standing, by="ops")
+    ledger.findings.record(run_id, [finding("c"), finding("z")])
+
+    places = [thread for thread, _ in ledger.findings.not_final(finished(ledger, run_id))]
+
+    assert places == ["b", "c", "d", "z"]
+
+
 def test_old_findings_are_let_go_of_but_for_those_that_are_needed(
     ledger: Ledger, store: StoreIdentity
 ) -> None:

@@ -77,13 +77,19 @@ def not_final_page(
     found = select(findings.c.thread_id, findings.c.checkpoint_ns).where(
         findings.c.run_id == run_id
     )
-    undone = select(repairs.c.thread_id, repairs.c.checkpoint_ns).where(
-        repairs.c.store_key == store_key, repairs.c.undone_at >= since
+    undone = (
+        select(repairs.c.thread_id, repairs.c.checkpoint_ns)
+        .where(repairs.c.store_key == store_key, repairs.c.undone_at >= since)
+        .distinct()
     )
-    if after is not None:
-        found = found.where(tuple_(findings.c.thread_id, findings.c.checkpoint_ns) > tuple_(*after))
-        undone = undone.where(tuple_(repairs.c.thread_id, repairs.c.checkpoint_ns) > tuple_(*after))
-    both = union(found, undone).subquery()
+    # Each part is cut to a page of its own, for what comes behind it is not to be read each time.
+    parts = [
+        (part if after is None else part.where(tuple_(*part.selected_columns) > tuple_(*after)))
+        .order_by(*part.selected_columns)
+        .limit(limit)
+        for part in (found, undone)
+    ]
+    both = union(*parts).subquery()
     return (
         select(both.c.thread_id, both.c.checkpoint_ns)
         .order_by(both.c.thread_id, both.c.checkpoint_ns)
