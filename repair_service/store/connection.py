@@ -32,7 +32,7 @@ class Bounds:
     """
 
     statement_timeout: int
-    lock_timeout: int = 5_000
+    lock_timeout: int = 2_000
 
 
 class StoreConnection:

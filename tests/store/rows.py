@@ -48,7 +48,7 @@ def put_blob(
     version: str,
     blob: bytes | None,
     *,
-    type: str = "msgpack",  # noqa: A002
+    type: str = "msgpack",
     namespace: str = "",
 ) -> None:
     """One row of `checkpoint_blobs`."""
