@@ -1,8 +1,14 @@
 """A store that is not understood is refused with its reason; one that is, is described."""
 
+import contextlib
+import socket
+import socketserver
+import threading
+
 import pytest
 from psycopg import sql
 
+from repair_service.demo.postgres import start_postgres
 from repair_service.errors import StoreForbidden, StoreNotUnderstood
 from repair_service.store.facts import NEWEST_MIGRATION, StoreFacts
 from repair_service.store.gateway import Store
@@ -240,3 +246,41 @@ def test_a_read_only_database_can_be_read(database: Database) -> None:
         )
     with Store.connect(database.url, schema=database.schema, read_only=True) as store:
         assert len(list(store.scan())) == 1
+
+
+class Forwarder(socketserver.ThreadingTCPServer):
+    """Stands between a client and a server as a proxy does: hands on every byte."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                with socket.create_connection(("127.0.0.1", port)) as server:
+                    back = threading.Thread(target=hand_on, args=(server, self.request))
+                    back.start()
+                    hand_on(self.request, server)
+                    back.join()
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+def hand_on(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_something_between_us_and_the_server_is_noticed() -> None:
+    with start_postgres(tcp=True) as server:
+        assert server.tcp_url is not None
+        with Store.connect(server.tcp_url) as store:
+            assert store.inspect().pooler is None
+        direct = int(server.tcp_url.rpartition(":")[2].partition("/")[0])
+        with Forwarder(direct) as between:
+            threading.Thread(target=between.serve_forever, daemon=True).start()
+            port = between.server_address[1]
+            with Store.connect(server.tcp_url.replace(f":{direct}/", f":{port}/")) as store:
+                assert store.inspect().pooler is not None
+            between.shutdown()
