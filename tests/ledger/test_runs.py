@@ -5,13 +5,16 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import func, select
 
+from repair_service.errors import LedgerUnreachable
 from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.records.run import StoreIdentity
 from repair_service.repair.verdict import Policy
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.totals import Totals
 from repair_service.transcript.fault import FaultKind
+from tests.conftest import Database
 from tests.ledger.examples import NOON, run
 
 
@@ -77,6 +80,43 @@ def test_progress_that_comes_late_does_not_reopen_a_run(
     kept = ledger.runs.get(run_id)
     assert kept is not None
     assert (kept.totals, kept.resume_cursor) == ({"heads": 9}, None)
+
+
+def test_what_is_not_there_is_null_and_no_json(
+    ledger: Ledger, store: StoreIdentity, bare: Database
+) -> None:
+    run_id = ledger.runs.open(run(store))
+    ledger.runs.save_progress(run_id, totals=None, resume_cursor=None)
+
+    with bare.connect() as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM repair_service.runs"
+            " WHERE totals IS NULL AND resume_cursor IS NULL"
+        )
+        assert found.fetchone() == (1,)
+
+
+def test_a_connection_that_was_cut_between_two_questions_is_made_anew(
+    ledger: Ledger, store: StoreIdentity, bare: Database
+) -> None:
+    ledger.runs.open(run(store))
+    with bare.connect() as connection:
+        cut = connection.execute(
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
+            " WHERE application_name = 'repair-service ledger' AND datname = current_database()"
+        )
+        assert cut.fetchone() == (1,)
+
+    assert len(ledger.runs.newest()) == 1
+
+
+def test_a_connection_that_is_cut_within_one_is_named(ledger: Ledger) -> None:
+    cut = select(func.pg_terminate_backend(func.pg_backend_pid()))
+
+    with pytest.raises(LedgerUnreachable, match="was lost"):
+        ledger._database.rows(cut)
+
+    assert ledger.runs.newest() == []
 
 
 def test_selection_and_policy_are_kept_as_they_were_said(
