@@ -44,6 +44,8 @@ def node_runs(head: Head, ancestors: Sequence[HeadRows]) -> Iterator[NodeRun]:
     graph = graph_of(head)
     chain = (head.rows, *ancestors)
     for place, (newer, older) in enumerate(pairwise(chain)):
+        if not (_is_document(newer) and _is_document(older)):
+            continue
         stopped = _was_resumed_at(older, newer)
         before = chain[place + 2] if place + 2 < len(chain) else None
         for node in sorted(_ran(older, newer, before)):
@@ -90,6 +92,11 @@ def _ran(older: HeadRows, newer: HeadRows, before: HeadRows | None) -> set[str]:
         except Unreadable:
             pass
     return nodes
+
+
+def _is_document(rows: HeadRows) -> bool:
+    """Whether a checkpoint of the past is one at all: a damaged one shows nothing."""
+    return isinstance(rows.row.checkpoint, dict) and isinstance(rows.row.metadata, dict)
 
 
 def _seen(rows: HeadRows) -> Mapping[str, object]:

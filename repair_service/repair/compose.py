@@ -1,14 +1,14 @@
 """From a decision to a patch: the mended lists, and the checkpoint that holds them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from repair_service.checkpoint.compose import Change, compose, leaked_channels
 from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
-from repair_service.repair.diagnosis import Diagnosis, Patch
+from repair_service.repair.diagnosis import Diagnosis, Patch, Removal
 from repair_service.repair.findings import Findings
 from repair_service.repair.placeholder import placeholder
 from repair_service.repair.route import Route
@@ -53,10 +53,11 @@ def compose_patch(
     """
     head, step = mending.head, mending.step
     channels = mending.route.channels if mending.route else {}
+    mended = _mended(mending, templates)
     change = Change(
         transcripts={
             name: (transcript.encoding, write_transcript(transcript))
-            for name, transcript in _mended(mending, templates).items()
+            for name, transcript in mended.items()
         },
         consumed=step.consumed,
         route=channels,
@@ -85,6 +86,7 @@ def compose_patch(
         left=mends["none"],
         salvaged=mends["salvage"],
         placeholders=mends["placeholder"],
+        removed=tuple(removal for name in mended for removal in _removed(mending, name)),
     )
     return replace(
         diagnosis,
@@ -137,6 +139,23 @@ def _mended(mending: Mending, templates: Placeholders) -> dict[str, Transcript]:
         )
         mended[channel] = replace(transcript, messages=result.messages)
     return mended
+
+
+def _removed(mending: Mending, channel: str) -> Iterator[Removal]:
+    """The messages that a mended list no longer holds; a ledger keeps them."""
+    transcript = mending.transcripts[channel]
+    stored = mending.head.rows.blobs.get(channel)
+    for finding in mending.found[channel].findings:
+        if finding.mend == "remove":
+            message = transcript.messages[finding.message_index]
+            yield Removal(
+                channel=channel,
+                message_index=finding.message_index,
+                tool_call_id=message.answers,
+                type=transcript.encoding,
+                message=message.raw,
+                cipher=stored.cipher if stored else None,
+            )
 
 
 def _route_nodes(mending: Mending) -> tuple[str, ...]:

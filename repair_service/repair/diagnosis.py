@@ -1,10 +1,31 @@
 """The outcome of judging one head: its verdict, and the patch where there is one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow
 from repair_service.repair.verdict import Fault, Resume, RouteSource, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A message that a patch takes out of a list.
+
+    Attributes:
+        channel: The transcript's channel.
+        message_index: Where it stood in the list as it was found.
+        tool_call_id: The call that it says it answers.
+        type: The serialization type of its bytes.
+        message: Its bytes, as they stood in the list.
+        cipher: The cipher that the store's blob of the list is encrypted with; None for none.
+    """
+
+    channel: str
+    message_index: int
+    tool_call_id: str | None
+    type: str
+    message: bytes = field(repr=False)
+    cipher: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +42,7 @@ class Patch:
         left: How many faults it leaves alone, because they stand too far up the list.
         salvaged: How many real results it takes up.
         placeholders: How many results it makes up.
+        removed: The messages that it takes out of lists.
     """
 
     row: CheckpointRow
@@ -32,6 +54,7 @@ class Patch:
     left: int
     salvaged: int
     placeholders: int
+    removed: tuple[Removal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

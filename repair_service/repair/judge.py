@@ -308,7 +308,7 @@ class _Case:
                 if call.name
             )
             route = learn_route(head, tools, step.node, history, self.fleet.tool_steps)
-        return ("continue", route) if route else ("park", None)
+        return ("continue", route) if route and route.channels else ("park", None)
 
     def _idle(self) -> float | None:
         stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]

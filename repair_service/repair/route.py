@@ -97,12 +97,24 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
 
 
 def trigger_writes(head: Head, writes: Iterable[WriteRow], node: str | None) -> dict[str, Value]:
-    """The trigger channels among one task's writes, with the values written."""
+    """The trigger channels among one task's writes, with the values written.
+
+    Rows of LangGraph 0.2 do not always say which node wrote them. There a channel named as a node
+    that another node has read is the one that a node writes to say that it has run.
+    """
     return {
         write.channel: (write.type, write.blob)
         for write in writes
-        if write.idx >= 0 and is_trigger(write.channel, head.layout, node)
+        if write.idx >= 0
+        and is_trigger(write.channel, head.layout, node or _named_as_node(head, write.channel))
     }
+
+
+def _named_as_node(head: Head, channel: str) -> str | None:
+    """The channel's name where it is a node's too, and starts another node."""
+    seen = head.row.checkpoint.get("versions_seen")
+    known = isinstance(seen, Mapping) and channel in seen
+    return channel if known and node_started_by(channel, head.row.checkpoint) else None
 
 
 def learn_route(
