@@ -71,6 +71,8 @@ class Diagnosis:
         route: The nodes that are next behind the patch.
         route_source: How the route was learned.
         idle_seconds: Age of the thread's newest checkpoint when it was judged.
+        pending: The nodes that are pending at the head.
+        interrupts: How many of their questions have no answer.
         patch: The patch of a repairable head.
     """
 
@@ -85,4 +87,6 @@ class Diagnosis:
     route: tuple[str, ...] = ()
     route_source: RouteSource | None = None
     idle_seconds: float | None = None
+    pending: tuple[str, ...] = ()
+    interrupts: int = 0
     patch: Patch | None = None

@@ -87,8 +87,14 @@ class _Case:
         )
         if namespace in self.problems:
             return replace(blank, verdict=Verdict.UNREADABLE, reason=self.problems[namespace])
+        head = self.heads[namespace]
+        blank = replace(
+            blank,
+            pending=tuple(dict.fromkeys(task.node for task in head.tasks if task.node)),
+            interrupts=sum(task.interrupted for task in head.tasks),
+        )
         try:
-            diagnosis = self._judge(self.heads[namespace], blank)
+            diagnosis = self._judge(head, blank)
         except Unreadable as problem:
             return replace(blank, verdict=Verdict.UNREADABLE, reason=str(problem))
         if diagnosis.patch is None:

@@ -2,7 +2,9 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import psycopg
 from psycopg import errors
 from psycopg.types.json import Jsonb
 
@@ -21,6 +23,9 @@ CHECK_DEPTH = 500
 """Ancestors that the patched thread is read back with; as the diagnosis reads it."""
 
 Check = Callable[[ThreadRows], str | None]
+
+Also = Callable[["psycopg.Connection[Any]"], None]
+"""What else belongs to the transaction of an append: a row of a ledger in the same database."""
 
 
 class Appending:
@@ -46,6 +51,7 @@ class Appending:
         writes_digest: str,
         check: Check,
         also_heads: Mapping[str, str],
+        also: Also | None,
     ) -> None:
         """Compares, inserts, reads back, judges and commits, in one transaction."""
         stored = [(blob, self._stored_bytes(blob)) for blob in blobs]
@@ -57,6 +63,8 @@ class Appending:
                     self._insert_blob(row, blob, data)
                 self._insert_checkpoint(row)
                 self._judge(row, check)
+                if also is not None:
+                    self._connection.hand_over(also)
             except errors.LockNotAvailable:
                 raise Drifted(
                     "A table is locked by somebody else (a migration?); nothing was written. "

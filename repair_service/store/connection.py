@@ -3,7 +3,7 @@
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +84,10 @@ class StoreConnection:
         """Runs an INSERT of that name; the number of rows that were inserted."""
         with self._connection.cursor() as cursor:
             return cursor.execute(statement(name, self.schema), values).rowcount
+
+    def hand_over(self, use: Callable[["psycopg.Connection[Any]"], None]) -> None:
+        """Lets somebody else take part in the open transaction."""
+        use(self._connection)
 
     def backend_pid(self) -> int:
         """The server process as the other end of the connection announced it."""

@@ -6,7 +6,7 @@ from types import TracebackType
 from repair_service.checkpoint.identifiers import timestamp
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
 from repair_service.errors import StoreForbidden, StoreNotUnderstood
-from repair_service.store.append import Appending
+from repair_service.store.append import Also, Appending
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
@@ -211,6 +211,7 @@ class Store:
         writes_digest: str,
         check: Callable[[ThreadRows], str | None],
         also_heads: Mapping[str, str] | None = None,
+        also: Also | None = None,
     ) -> None:
         """Adds one checkpoint behind a head, in one transaction, or changes nothing at all.
 
@@ -222,6 +223,7 @@ class Store:
             check: Judges the thread as it reads with the new row in it; a text is the reason why it
                 must not stay.
             also_heads: By namespace, further heads of the thread that must still be heads.
+            also: Run on the open connection before the commit; what it raises undoes all.
 
         Raises:
             Drifted: The thread is not as it was diagnosed, or another worker holds it.
@@ -232,7 +234,7 @@ class Store:
         """
         self.check_understood()
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
-            row, blobs, head_id, writes_digest, check, also_heads or {}
+            row, blobs, head_id, writes_digest, check, also_heads or {}, also
         )
 
     def _loader(self) -> Loader:

@@ -12,11 +12,16 @@ from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.totals import Totals
 
 SUSPECTS_AT_ONCE = 50
 """Threads whose whole rows are held at once: their history is the largest thing in memory."""
+
+
+QUARANTINED = "quarantined"
+"""The `allow` word for threads that were repaired too often."""
 
 
 class Sweep:
@@ -26,6 +31,7 @@ class Sweep:
 
     Attributes:
         totals: What was counted so far.
+        stopped_by: The bound that kept repairable heads from being written; None where none did.
     """
 
     def __init__(
@@ -36,6 +42,8 @@ class Sweep:
         *,
         now: Callable[[], float] = time.time,
         on_progress: Callable[[Totals], None] | None = None,
+        record: Record | None = None,
+        max_repairs: int | None = None,
     ) -> None:
         """Prepare a run; nothing is read yet.
 
@@ -45,20 +53,27 @@ class Sweep:
             selection: The heads to look at.
             now: The clock, seconds since 1970.
             on_progress: Called after each batch with the totals so far.
+            record: Where findings and repairs go; nowhere by default.
+            max_repairs: Patches that this run may write; None for any number.
         """
         self.totals = Totals()
+        self.stopped_by: str | None = None
         self._store = store
         self._policy = policy
         self._selection = selection
         self._now = now
         self._on_progress = on_progress
         self._fleet = FleetSample(store)
+        self._record = record or NoRecord()
+        self._max_repairs = max_repairs
+        self._quarantined: frozenset[str] = frozenset()
 
     def audit(self) -> Iterator[Diagnosis]:
         """Judge every selected head, and yield those that are not healthy. Writes nothing."""
         for diagnosis in self._judged():
             self.totals.count(diagnosis)
             if diagnosis.verdict is not Verdict.HEALTHY:
+                self._record.found(diagnosis)
                 yield diagnosis
 
     def repair(self) -> Iterator[Diagnosis]:
@@ -71,6 +86,7 @@ class Sweep:
             outcome = self._write(diagnosis)
             self.totals.count(outcome)
             if outcome.verdict is not Verdict.HEALTHY:
+                self._record.found(outcome)
                 yield outcome
 
     def _judged(self) -> Iterator[Diagnosis]:
@@ -94,36 +110,60 @@ class Sweep:
         """Judge suspects with the whole rows of their threads."""
         for start in range(0, len(suspects), SUSPECTS_AT_ONCE):
             some = suspects[start : start + SUSPECTS_AT_ONCE]
-            threads = self._store.threads(list({rows.row.thread_id for rows in some}))
+            ids = list({rows.row.thread_id for rows in some})
+            threads = self._store.threads(ids)
+            quarantined = self._record.quarantined(ids)
             for rows in some:
-                thread = threads.get(rows.row.thread_id)
+                thread_id = rows.row.thread_id
+                thread = threads.get(thread_id)
                 if thread is None or rows.row.checkpoint_ns not in thread.heads:
                     self.totals.heads -= 1
                     continue
-                yield diagnose(
+                diagnosis = diagnose(
                     thread, rows.row.checkpoint_ns, self._policy, self._now(), self._fleet
                 )
+                held = thread_id in quarantined and QUARANTINED not in self._policy.allow
+                yield _held_back(diagnosis) if held else diagnosis
 
     def _write(self, diagnosis: Diagnosis) -> Diagnosis:
         """Write the patch of a repairable head; the diagnosis with the outcome as its verdict."""
         patch = diagnosis.patch
         if diagnosis.verdict is not Verdict.REPAIRABLE or patch is None:
             return diagnosis
+        written = self.totals.verdicts[Verdict.REPAIRED]
+        if self._max_repairs is not None and written >= self._max_repairs:
+            self.stopped_by = f"--max-repairs {self._max_repairs}"
+            return diagnosis
+        if QUARANTINED not in self._policy.allow and self._record.too_often(diagnosis):
+            return _held_back(diagnosis)
 
         def check(thread: ThreadRows) -> str | None:
             return wrong_with(patch, thread, self._policy)
 
         try:
-            self._store.append(
-                patch.row,
-                patch.blobs,
-                head_id=patch.head_id,
-                writes_digest=patch.writes_digest,
-                also_heads=patch.above,
-                check=check,
-            )
+            with self._record.repairing(diagnosis) as also:
+                self._store.append(
+                    patch.row,
+                    patch.blobs,
+                    head_id=patch.head_id,
+                    writes_digest=patch.writes_digest,
+                    also_heads=patch.above,
+                    check=check,
+                    also=also,
+                )
         except Drifted as drift:
             return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
         except RepairFailed as failure:
             return replace(diagnosis, verdict=Verdict.FAILED, reason=str(failure))
         return replace(diagnosis, verdict=Verdict.REPAIRED)
+
+
+def _held_back(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis of a thread in quarantine: a repairable one is left to a person."""
+    if diagnosis.verdict is not Verdict.REPAIRABLE:
+        return diagnosis
+    reason = (
+        "in quarantine: it was repaired as often as is allowed for the same calls and broke again; "
+        "mend the tool, then --allow quarantined repairs it once more"
+    )
+    return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason, patch=None)

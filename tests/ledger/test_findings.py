@@ -1,6 +1,7 @@
 """Findings: every head that was not healthy, in batches, and read a page at a time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -65,7 +66,7 @@ def test_a_diagnosis_comes_back_without_its_patch(ledger: Ledger, run_id: UUID) 
         idle_seconds=60.0,
     )
 
-    ledger.findings.record(run_id, [Finding.of(diagnosis, pending=("tools",))])
+    ledger.findings.record(run_id, [Finding.of(replace(diagnosis, pending=("tools",)))])
 
     (kept,) = ledger.findings.all(run_id)
     assert kept.diagnosis() == diagnosis

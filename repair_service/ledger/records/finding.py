@@ -39,13 +39,7 @@ class Finding:
     head_at: datetime | None = None
 
     @classmethod
-    def of(
-        cls,
-        diagnosis: Diagnosis,
-        *,
-        pending: tuple[str, ...] = (),
-        interrupts: int = 0,
-    ) -> "Finding":
+    def of(cls, diagnosis: Diagnosis) -> "Finding":
         """The finding for a diagnosis; its time is read from the head's id."""
         seconds = timestamp(diagnosis.checkpoint_id)
         return cls(
@@ -61,8 +55,8 @@ class Finding:
             route_source=diagnosis.route_source,
             idle_seconds=diagnosis.idle_seconds,
             new_checkpoint_id=diagnosis.patch.row.checkpoint_id if diagnosis.patch else None,
-            pending=pending,
-            interrupts=interrupts,
+            pending=diagnosis.pending,
+            interrupts=diagnosis.interrupts,
             head_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         )
 
@@ -80,4 +74,6 @@ class Finding:
             route=self.route,
             route_source=self.route_source,
             idle_seconds=self.idle_seconds,
+            pending=self.pending,
+            interrupts=self.interrupts,
         )

@@ -1,0 +1,47 @@
+"""What a run leaves behind while it goes on: its findings, its repairs, its rails."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+import psycopg
+
+from repair_service.repair.diagnosis import Diagnosis
+
+Also = Callable[["psycopg.Connection[Any]"], None]
+
+
+class Record(Protocol):
+    """Where a run's findings and repairs go."""
+
+    def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
+        """Those of the threads that were repaired so often that they are not repaired again."""
+
+    def found(self, diagnosis: Diagnosis) -> None:
+        """Take one head that is not healthy, with its outcome."""
+
+    def too_often(self, diagnosis: Diagnosis) -> bool:
+        """Whether a thread was repaired too often for these faults; then it is quarantined."""
+
+    def repairing(self, diagnosis: Diagnosis) -> AbstractContextManager[Also | None]:
+        """Around the write of one patch: gives what belongs to its transaction."""
+
+
+class NoRecord:
+    """A run of which nothing is kept."""
+
+    def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
+        """None of them: nobody counted."""
+        return frozenset()
+
+    def too_often(self, diagnosis: Diagnosis) -> bool:
+        """No: nobody counted."""
+        return False
+
+    def found(self, diagnosis: Diagnosis) -> None:
+        """Keeps nothing."""
+
+    @contextmanager
+    def repairing(self, diagnosis: Diagnosis) -> Iterator[Also | None]:
+        """Adds nothing to the transaction."""
+        yield None
