@@ -10,6 +10,7 @@ from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
 from repair_service.repair.diagnosis import Diagnosis, Patch, Removal
 from repair_service.repair.findings import Findings
+from repair_service.repair.late import is_patch
 from repair_service.repair.placeholder import placeholder
 from repair_service.repair.route import Route
 from repair_service.repair.step import Step
@@ -91,7 +92,7 @@ def compose_patch(
     return replace(
         diagnosis,
         verdict=Verdict.REPAIRABLE,
-        reason=_reason(mends),
+        reason=_reason(mends) + (", come after the placeholder" if is_patch(head.rows) else ""),
         resume=mending.resume,
         route=_route_nodes(mending),
         route_source=mending.route.source if mending.route else None,

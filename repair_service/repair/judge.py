@@ -15,6 +15,7 @@ from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
+from repair_service.repair.late import is_patch, without_outdated
 from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
 from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
@@ -33,7 +34,7 @@ def is_clean(rows: HeadRows) -> bool:
     """
     try:
         head = read_head(rows)
-        if needs_history(head) or any(task.interrupted for task in head.tasks):
+        if is_patch(rows) or needs_history(head) or any(task.interrupted for task in head.tasks):
             return False
         transcripts = read_transcripts(head, (), False)
         return not any(examine(head, name, found, ()) for name, found in transcripts.items())
@@ -111,7 +112,12 @@ class _Case:
         if not is_live(namespace, self.heads):
             return replace(blank, reason="its task is no longer pending at its parent")
         ancestors = self.thread.ancestors.get(namespace, ())
-        transcripts = read_transcripts(head, ancestors, namespace in self.thread.pruned)
+        transcripts = {
+            name: without_outdated(head, name, transcript, ancestors)
+            for name, transcript in read_transcripts(
+                head, ancestors, namespace in self.thread.pruned
+            ).items()
+        }
         found = {
             name: findings
             for name, transcript in transcripts.items()
@@ -237,7 +243,7 @@ class _Case:
         at_rest = any(findings.step_calls for findings in found.values()) and not any(
             task.node for task in head.tasks
         )
-        if at_rest and AT_REST not in self.policy.allow:
+        if at_rest and AT_REST not in self.policy.allow and not is_patch(head.rows):
             return (
                 "nothing is pending behind its last call, so the client is to answer it; "
                 "--allow at_rest repairs it"

@@ -67,7 +67,7 @@ def judge_step(
     """
     tasks = head.tasks
     if any(task.node == INPUT_NODE for task in tasks):
-        return Step(consumed=False)
+        return Step(consumed=False, obstacle=lost_by_keeping(head))
     running = {step.node for step in history if step.node} | {DEFAULT_TOOL_NODE}
     reading = {node for step in history for node in step.started} - running
     unfinished = [task for task in tasks if not task.finished and task.node is not None]
@@ -99,13 +99,14 @@ def judge_step(
 def lost_by_keeping(head: Head) -> str | None:
     """What a patch that keeps the pending tasks would lose, as a reason; None where it is nothing.
 
-    Pending writes belong to the checkpoint that they were written for, so a new one drops them.
+    Pending writes belong to the checkpoint that they were written for, so a new one drops them. An
+    input that was taken is still in its channel, and is taken again.
     """
     if not keeps_tasks(head):
         return "scheduled Sends are pending, and in this layout a new checkpoint would drop them"
     for task in head.tasks:
         where = f"the node {task.node!r}" if task.node else "a pending task"
-        if task.finished:
+        if task.finished and task.node != INPUT_NODE:
             return f"{where} has finished, and a new checkpoint would drop what it wrote"
         if task.answered:
             return f"{where} was answered by a person, and a new checkpoint would drop the answer"

@@ -1,0 +1,57 @@
+"""Real results that came after a patch had put a placeholder in their place.
+
+A process of before the deploy may still write a tool's result under the old head, behind which our
+patch stands already. While the patch is the head, nothing has read the placeholder, so the real
+result can take its place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.rows import HeadRows
+from repair_service.repair.salvage import from_ancestors
+from repair_service.transcript.message import Message, Transcript
+from repair_service.transcript.pairing import open_calls
+from repair_service.transcript.write import MARK
+
+
+def is_patch(rows: HeadRows) -> bool:
+    """Whether a checkpoint is one of ours."""
+    return MARK in rows.row.metadata
+
+
+def without_outdated(
+    head: Head, channel: str, transcript: Transcript, ancestors: Sequence[HeadRows]
+) -> Transcript:
+    """A patched list without our placeholders whose real result has come since.
+
+    Their calls are open then, and the results are found where dropped ones are.
+
+    Args:
+        head: The head.
+        channel: The transcript's channel.
+        transcript: The list as it is stored.
+        ancestors: The checkpoints before the head, nearest first.
+
+    Returns:
+        The list itself where the head is no patch, or nothing came late.
+
+    Raises:
+        Unreadable: An ancestor's write on the channel cannot be read.
+    """
+    if not is_patch(head.rows):
+        return transcript
+    bare = tuple(message for message in transcript.messages if not _is_ours(message))
+    late = from_ancestors(replace(transcript, messages=bare), channel, ancestors, open_calls(bare))
+    answered = {message.answers for message in late.values()}
+    kept = tuple(
+        message
+        for message in transcript.messages
+        if not (_is_ours(message) and message.answers in answered)
+    )
+    return replace(transcript, messages=kept)
+
+
+def _is_ours(message: Message) -> bool:
+    return message.placeholder and MARK.encode() in message.raw

@@ -1,0 +1,91 @@
+"""A real result that comes after the patch takes the placeholder's place, while it still can."""
+
+from dataclasses import replace
+
+from repair_service.checkpoint.rows import HeadRows, ThreadRows, WriteRow
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.fleet import NoFleet
+from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.verdict import FaultKind, Policy, Verdict
+from repair_service.transcript.message import Transcript
+from repair_service.transcript.read import read_transcript
+from repair_service.transcript.write import compose_result, write_transcript
+from tests.repair.conftest import LoadThread
+
+NOW = 2.0e9
+
+
+def judge(thread: ThreadRows, policy: Policy) -> Diagnosis:
+    return diagnose(thread, "", policy, NOW, NoFleet())
+
+
+def patched(thread: ThreadRows, policy: Policy) -> ThreadRows:
+    """The thread with its patch behind it, as a store would give it."""
+    patch = judge(thread, policy).patch
+    assert patch is not None
+    head = thread.heads[""]
+    blobs = {**head.blobs, **{blob.channel: blob for blob in patch.blobs}}
+    ancestors = (head, *thread.ancestors[""])
+    return replace(thread, heads={"": HeadRows(patch.row, blobs)}, ancestors={"": ancestors})
+
+
+def with_late_result(thread: ThreadRows) -> ThreadRows:
+    """The old process ends: the slow call's task writes its result under the old head."""
+    old, *older = thread.ancestors[""]
+    fast = next(write for write in old.writes if write.channel == "messages")
+    real = compose_result(
+        "msgpack", call_id="a2", tool="slow", text="done", message_id="late", marks={}
+    )
+    blob = write_transcript(Transcript("msgpack", (replace(real, placeholder=False),)))
+    # What compose_result makes is marked as ours; a tool's own result is not.
+    blob = blob.replace(b"repair_service", b"somebody_else_")
+    path = fast.task_path.replace("push, 0000000000", "push, 0000000001")
+    late = WriteRow(fast.checkpoint_id, "slow-task", 0, "messages", "msgpack", blob, path)
+    route = replace(late, idx=1, channel="branch:to:model", type="null", blob=b"")
+    ancestors = (replace(old, writes=(*old.writes, late, route)), *older)
+    return replace(thread, ancestors={"": ancestors})
+
+
+def test_a_patched_head_is_healthy_and_is_looked_at_again(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0)
+    thread = patched(thread_rows("agent_partial"), policy)
+    assert judge(thread, policy).verdict is Verdict.HEALTHY
+    assert not is_clean(thread.heads[""])
+
+
+def test_a_late_result_takes_the_placeholders_place(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0)
+    thread = with_late_result(patched(thread_rows("agent_partial"), policy))
+    diagnosis = judge(thread, policy)
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert [(fault.kind, fault.mend) for fault in diagnosis.faults] == [
+        (FaultKind.UNCOMMITTED_RESULT, "salvage")
+    ]
+    assert "after the placeholder" in diagnosis.reason
+    assert (diagnosis.resume, diagnosis.route) == ("keep", ("model",))
+    assert diagnosis.patch is not None
+    (new,) = (blob for blob in diagnosis.patch.blobs if blob.channel == "messages")
+    assert new.blob is not None
+    mended = read_transcript(new.type, new.blob)
+    assert mended is not None
+    results = [message for message in mended.messages if message.kind == "tool"]
+    assert not any(message.placeholder for message in results)
+    assert [message.answers for message in results] == ["a0", "a1", "a2"]
+
+
+def test_a_late_result_is_taken_up_by_a_parked_thread_too(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0, resume="park")
+    thread = with_late_result(patched(thread_rows("agent_partial"), policy))
+    diagnosis = judge(thread, policy)
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert diagnosis.patch is not None
+    assert diagnosis.patch.pending == frozenset()
+
+
+def test_nothing_is_changed_once_the_application_went_on(thread_rows: LoadThread) -> None:
+    policy = Policy(min_idle=0.0)
+    thread = with_late_result(patched(thread_rows("agent_partial"), policy))
+    head = thread.heads[""]
+    theirs = {key: value for key, value in head.row.metadata.items() if key != "repair_service"}
+    moved = replace(head, row=replace(head.row, metadata=theirs))
+    assert judge(replace(thread, heads={"": moved}), policy).verdict is Verdict.HEALTHY
