@@ -57,7 +57,7 @@ class Appending:
         stored = [(blob, self._stored_bytes(blob)) for blob in blobs]
         with self._connection.writing():
             try:
-                self._lock(row.thread_id)
+                lock_thread(self._connection, row.thread_id)
                 self._compare(row, head_id, writes_digest, also_heads)
                 for blob, data in stored:
                     self._insert_blob(row, blob, data)
@@ -70,13 +70,6 @@ class Appending:
                     "A table is locked by somebody else (a migration?); nothing was written. "
                     "Try again when it has ended."
                 ) from None
-
-    def _lock(self, thread_id: str) -> None:
-        keys = {"space": LOCK_SPACE, "thread": lock_key(self._connection.schema, thread_id)}
-        if not self._connection.rows("try_lock_thread", keys)[0].locked:
-            raise Drifted(
-                "Another worker is at this thread; nothing was written. Look at it again later."
-            )
 
     def _compare(
         self, row: CheckpointRow, head_id: str, writes_digest: str, also_heads: Mapping[str, str]
@@ -98,7 +91,7 @@ class Appending:
             raise Drifted("The head's pending writes are not those diagnosed; nothing was written.")
 
     def _insert_blob(self, row: CheckpointRow, blob: BlobRow, data: bytes | None) -> None:
-        inserted = self._connection.insert(
+        inserted = self._connection.change(
             "insert_blob",
             {
                 "thread_id": row.thread_id,
@@ -116,7 +109,7 @@ class Appending:
             )
 
     def _insert_checkpoint(self, row: CheckpointRow) -> None:
-        inserted = self._connection.insert(
+        inserted = self._connection.change(
             "insert_checkpoint",
             {
                 "thread_id": row.thread_id,
@@ -143,6 +136,19 @@ class Appending:
         if blob.blob is None or blob.cipher is None:
             return blob.blob
         return encrypt(blob.cipher, blob.blob, self._aes_key)
+
+
+def lock_thread(connection: StoreConnection, thread_id: str) -> None:
+    """Excludes our other workers from a thread until the open transaction ends.
+
+    Raises:
+        Drifted: Another worker is at it.
+    """
+    keys = {"space": LOCK_SPACE, "thread": lock_key(connection.schema, thread_id)}
+    if not connection.rows("try_lock_thread", keys)[0].locked:
+        raise Drifted(
+            "Another worker is at this thread; nothing was written. Look at it again later."
+        )
 
 
 def lock_key(schema: str, thread_id: str) -> int:

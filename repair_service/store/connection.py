@@ -80,8 +80,8 @@ class StoreConnection:
         with self._connection.cursor(binary=True) as cursor:
             return cursor.execute(statement(name, self.schema, task_path), values or {}).fetchall()
 
-    def insert(self, name: str, values: Mapping[str, Any]) -> int:
-        """Runs an INSERT of that name; the number of rows that were inserted."""
+    def change(self, name: str, values: Mapping[str, Any]) -> int:
+        """Runs an INSERT or DELETE of that name; the number of rows that it was about."""
         with self._connection.cursor() as cursor:
             return cursor.execute(statement(name, self.schema), values).rowcount
 

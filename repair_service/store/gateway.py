@@ -13,6 +13,7 @@ from repair_service.store.facts import StoreFacts
 from repair_service.store.history import History
 from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
+from repair_service.store.removal import Removing, WrittenPatch
 
 BATCH_HEADS = 200
 """Heads held in memory at once. With lists of a few hundred KB this is some tens of MB."""
@@ -236,6 +237,38 @@ class Store:
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
             row, blobs, head_id, writes_digest, check, also_heads or {}, also
         )
+
+    def take_back(
+        self, patch: WrittenPatch, *, dry_run: bool = False, also: Also | None = None
+    ) -> None:
+        """Deletes the rows of one patch, in one transaction, while nothing stands on them.
+
+        Args:
+            patch: The keys of the rows that the patch wrote.
+            dry_run: Only ask; delete nothing.
+            also: Run on the open connection before the commit; what it raises undoes all.
+
+        Raises:
+            Drifted: The thread has moved on, the patch is gone, or another worker is at the thread.
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        Removing(self._connection).remove(patch, also, dry_run=dry_run)
+
+    def has_checkpoint(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
+        """Whether a checkpoint is in the store.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        keys = {
+            "thread_id": thread_id,
+            "checkpoint_ns": checkpoint_ns,
+            "checkpoint_id": checkpoint_id,
+        }
+        with self._connection.reading():
+            return bool(self._connection.rows("checkpoint_exists", keys)[0].found)
 
     def _loader(self) -> Loader:
         facts = self.check_understood()

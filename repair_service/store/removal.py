@@ -1,0 +1,69 @@
+"""Taking a patch back: the one delete, of rows that we wrote, while nothing stands on them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from repair_service.errors import Drifted
+from repair_service.store.append import Also, lock_thread
+from repair_service.store.connection import StoreConnection
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPatch:
+    """The keys of the rows that a patch wrote.
+
+    Attributes:
+        thread_id, checkpoint_ns, checkpoint_id: The checkpoint.
+        parent_checkpoint_id: The head that it was written behind.
+        blobs: Channel and version of each of its rows in `checkpoint_blobs`.
+    """
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    parent_checkpoint_id: str
+    blobs: tuple[tuple[str, str], ...]
+
+
+class Removing:
+    """Takes one patch back over a connection; see Store.take_back."""
+
+    def __init__(self, connection: StoreConnection) -> None:
+        self._connection = connection
+
+    def remove(self, patch: WrittenPatch, also: Also | None, *, dry_run: bool) -> None:
+        """Looks what stands on a patch, and deletes its rows where nothing does."""
+        if dry_run:
+            with self._connection.reading():
+                self._check(patch)
+            return
+        with self._connection.writing():
+            lock_thread(self._connection, patch.thread_id)
+            self._check(patch)
+            if self._connection.change("delete_checkpoint", self._keys(patch)) != 1:
+                raise Drifted("The checkpoint is not one that we wrote; nothing was taken back.")
+            for channel, version in patch.blobs:
+                values = {**self._keys(patch), "channel": channel, "version": version}
+                self._connection.change("delete_blob", values)
+            if also is not None:
+                self._connection.hand_over(also)
+
+    def _check(self, patch: WrittenPatch) -> None:
+        keys = self._keys(patch)
+        if not self._connection.rows("checkpoint_exists", keys)[0].found:
+            raise Drifted("The patch is not in the store any more; there is nothing to take back.")
+        if standing := {row.what for row in self._connection.rows("standing_on", keys)}:
+            raise Drifted(f"The thread has moved on: {_listed(standing)} stands on the patch.")
+
+    @staticmethod
+    def _keys(patch: WrittenPatch) -> dict[str, str]:
+        return {
+            "thread_id": patch.thread_id,
+            "checkpoint_ns": patch.checkpoint_ns,
+            "checkpoint_id": patch.checkpoint_id,
+            "parent_checkpoint_id": patch.parent_checkpoint_id,
+        }
+
+
+def _listed(words: Iterable[str]) -> str:
+    return " and ".join(sorted(words))

@@ -1,0 +1,106 @@
+"""Taking patches back: the newest first, each while its thread has not moved on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+
+from repair_service.errors import Drifted
+from repair_service.ledger.gateway import Ledger
+from repair_service.ledger.records.repair import Repair
+from repair_service.ledger.records.run import StoreIdentity
+from repair_service.store.gateway import Store
+from repair_service.store.removal import WrittenPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of one patch.
+
+    Attributes:
+        thread_id, checkpoint_ns: Where it stood.
+        from_checkpoint_id: The head that it was written behind, which is the head again.
+        to_checkpoint_id: Its checkpoint.
+        outcome: `undone`, or `kept` where something stands on it.
+        reason: What stands on it; empty when undone.
+    """
+
+    thread_id: str
+    checkpoint_ns: str
+    from_checkpoint_id: str
+    to_checkpoint_id: str
+    outcome: Literal["undone", "kept"]
+    reason: str = ""
+
+
+def undo(
+    store: Store,
+    ledger: Ledger,
+    identity: StoreIdentity,
+    *,
+    by: str,
+    thread_id: str | None = None,
+    of_run: UUID | None = None,
+    run_id: UUID | None = None,
+    dry_run: bool = False,
+) -> Iterator[Undone]:
+    """Take back the patches of a thread, or of a run.
+
+    In a dry run a patch below another is said to be kept, for the other stands on it still.
+
+    Args:
+        store: The store, open for writing.
+        ledger: The ledger that recorded them.
+        identity: The store as the ledger knows it.
+        by: Who takes them back.
+        thread_id: Those of this thread.
+        of_run: Those that this run wrote.
+        run_id: The run that takes them back.
+        dry_run: Change nothing.
+
+    Raises:
+        StoreError, LedgerError: One of the two cannot be used; what was done so far stays done.
+    """
+    for repair in ledger.repairs.what_to_undo(identity.key, thread_id=thread_id, run_id=of_run):
+        yield _undo_one(store, ledger, identity, repair, by, run_id, dry_run=dry_run)
+
+
+def _undo_one(
+    store: Store,
+    ledger: Ledger,
+    identity: StoreIdentity,
+    repair: Repair,
+    by: str,
+    run_id: UUID | None,
+    *,
+    dry_run: bool,
+) -> Undone:
+    patch = WrittenPatch(
+        repair.thread_id,
+        repair.checkpoint_ns,
+        repair.to_checkpoint_id,
+        repair.from_checkpoint_id,
+        tuple((blob.channel, blob.version) for blob in repair.blobs),
+    )
+
+    def mark(connection: "psycopg.Connection[Any] | None") -> None:
+        ledger.repairs.mark_undone(connection, repair, by=by, run_id=run_id)
+
+    outcome: Literal["undone", "kept"] = "undone"
+    reason = ""
+    try:
+        store.take_back(patch, dry_run=dry_run, also=mark if identity.shared else None)
+        if not dry_run and not identity.shared:
+            mark(None)
+    except Drifted as drift:
+        outcome, reason = "kept", str(drift)
+    return Undone(
+        repair.thread_id,
+        repair.checkpoint_ns,
+        repair.from_checkpoint_id,
+        repair.to_checkpoint_id,
+        outcome,
+        reason,
+    )
