@@ -2,26 +2,20 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
-from repair_service.checkpoint.rows import HeadRows, ThreadRows
-from repair_service.errors import Drifted, RepairFailed
+from repair_service.checkpoint.rows import HeadRows
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
-from repair_service.repair.verify import wrong_with
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.totals import Totals
+from repair_service.sweep.write import QUARANTINED, held_back, write_patch
 
 SUSPECTS_AT_ONCE = 50
 """Threads whose whole rows are held at once: their history is the largest thing in memory."""
-
-
-QUARANTINED = "quarantined"
-"""The `allow` word for threads that were repaired too often."""
 
 
 class Sweep:
@@ -123,47 +117,13 @@ class Sweep:
                     thread, rows.row.checkpoint_ns, self._policy, self._now(), self._fleet
                 )
                 held = thread_id in quarantined and QUARANTINED not in self._policy.allow
-                yield _held_back(diagnosis) if held else diagnosis
+                yield held_back(diagnosis) if held else diagnosis
 
     def _write(self, diagnosis: Diagnosis) -> Diagnosis:
-        """Write the patch of a repairable head; the diagnosis with the outcome as its verdict."""
-        patch = diagnosis.patch
-        if diagnosis.verdict is not Verdict.REPAIRABLE or patch is None:
-            return diagnosis
+        """Write a repairable head's patch, as long as no bound stands against it."""
         written = self.totals.verdicts[Verdict.REPAIRED]
-        if self._max_repairs is not None and written >= self._max_repairs:
-            self.stopped_by = f"--max-repairs {self._max_repairs}"
+        bound = self._max_repairs
+        if diagnosis.verdict is Verdict.REPAIRABLE and bound is not None and written >= bound:
+            self.stopped_by = f"--max-repairs {bound}"
             return diagnosis
-        if QUARANTINED not in self._policy.allow and self._record.too_often(diagnosis):
-            return _held_back(diagnosis)
-
-        def check(thread: ThreadRows) -> str | None:
-            return wrong_with(patch, thread, self._policy)
-
-        try:
-            with self._record.repairing(diagnosis) as also:
-                self._store.append(
-                    patch.row,
-                    patch.blobs,
-                    head_id=patch.head_id,
-                    writes_digest=patch.writes_digest,
-                    also_heads=patch.above,
-                    check=check,
-                    also=also,
-                )
-        except Drifted as drift:
-            return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
-        except RepairFailed as failure:
-            return replace(diagnosis, verdict=Verdict.FAILED, reason=str(failure))
-        return replace(diagnosis, verdict=Verdict.REPAIRED)
-
-
-def _held_back(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis of a thread in quarantine: a repairable one is left to a person."""
-    if diagnosis.verdict is not Verdict.REPAIRABLE:
-        return diagnosis
-    reason = (
-        "in quarantine: it was repaired as often as is allowed for the same calls and broke again; "
-        "mend the tool, then --allow quarantined repairs it once more"
-    )
-    return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason, patch=None)
+        return write_patch(self._store, diagnosis, self._policy, self._record)
