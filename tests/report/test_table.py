@@ -4,11 +4,11 @@ import io
 
 import pytest
 
-from repair_service.checkpoint.rows import CheckpointRow
-from repair_service.repair.diagnosis import Diagnosis, Patch
+from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Fault, Verdict
 from repair_service.report.table import TableReport, printable
 from repair_service.transcript.fault import FaultKind
+from tests.report.examples import patch
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,6 @@ def fault(kind: FaultKind, tool: str | None, mend: str) -> Fault:
 
 
 def diagnosis(**changes: object) -> Diagnosis:
-    row = CheckpointRow("t", "", "new", "old", {}, {})
     facts: dict[str, object] = {
         "thread_id": "t",
         "checkpoint_ns": "",
@@ -32,16 +31,7 @@ def diagnosis(**changes: object) -> Diagnosis:
         "resume": "continue",
         "route": ("agent",),
         "route_source": "history",
-        "patch": Patch(
-            row=row,
-            blobs=(),
-            head_id="old",
-            writes_digest="",
-            pending=frozenset(),
-            above={},
-            salvaged=1,
-            placeholders=2,
-        ),
+        "patch": patch(salvaged=1, placeholders=2),
     }
     return Diagnosis(**(facts | changes))  # type: ignore[arg-type]
 

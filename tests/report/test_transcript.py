@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
-from repair_service.repair.diagnosis import Diagnosis, Patch
+from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Verdict
 from repair_service.report.transcript import MessageLine, view_head
+from tests.report.examples import patch
 
 Message = dict[str, Any]
 
@@ -39,18 +40,14 @@ def shown(before: list[Message], after: list[Message]) -> list[MessageLine]:
         return BlobRow("messages", version, "json", json.dumps(messages).encode())
 
     thread = ThreadRows({"": HeadRows(row, {"messages": blob(before)})})
-    patch = Patch(
-        row=row,
-        blobs=(blob(after),),
-        head_id="head",
-        writes_digest="",
-        pending=frozenset(),
-        above={},
-        salvaged=0,
-        placeholders=0,
-    )
     judged = Diagnosis(
-        "t", "", row.checkpoint_id, Verdict.REPAIRABLE, "", channel="messages", patch=patch
+        "t",
+        "",
+        row.checkpoint_id,
+        Verdict.REPAIRABLE,
+        "",
+        channel="messages",
+        patch=patch(row, (blob(after),)),
     )
     [channel] = view_head(thread, judged, content=False).channels
     return channel.messages
