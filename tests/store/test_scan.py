@@ -1,5 +1,6 @@
 """The scan finds every head and nothing else, whatever the ids look like."""
 
+import json
 from typing import Any
 
 import psycopg
@@ -297,6 +298,14 @@ def test_a_document_of_any_shape_comes_through_to_be_judged(
         store.inspect()
 
 
+def loaded_or_nothing(text: str) -> object:
+    """What this Python makes of a document: each release has limits of its own."""
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError):
+        return None
+
+
 def test_a_document_too_deep_or_too_long_for_python_comes_through_as_nothing(
     database: Database,
 ) -> None:
@@ -307,7 +316,7 @@ def test_a_document_too_deep_or_too_long_for_python_comes_through_as_nothing(
         put_checkpoint(connection, "t", checkpoint_id(1))
         for hostile in ("[" * 5_000 + "]" * 5_000, "9" * 5_000):
             connection.execute("UPDATE checkpoints SET metadata = %s", [hostile])
-            assert only_head(store, "t").row.metadata is None
+            assert only_head(store, "t").row.metadata == loaded_or_nothing(hostile)
 
 
 def test_a_write_without_a_type_comes_through(database: Database) -> None:
