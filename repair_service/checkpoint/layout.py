@@ -53,11 +53,16 @@ def channel_versions(row: CheckpointRow) -> Mapping[str, str | int | float]:
     checkpoint = mapping(row.checkpoint, "the checkpoint")
     versions = mapping(checkpoint.get("channel_versions"), "`channel_versions`")
     for version in versions.values():
-        text = isinstance(version, str) and _TEXT_VERSION.fullmatch(version)
+        text = isinstance(version, str) and is_version_text(version)
         number = isinstance(version, int | float) and not isinstance(version, bool)
         if not text and not number:
             raise Unreadable("a channel version is neither a version text nor a number")
     return versions
+
+
+def is_version_text(version: str) -> bool:
+    """Whether a text is a version as Python's saver writes it: an integer, and a fraction."""
+    return _TEXT_VERSION.fullmatch(version) is not None
 
 
 def versions_seen(row: CheckpointRow) -> Mapping[str, Mapping[str, str | int | float]]:
@@ -78,7 +83,8 @@ def inline_values(row: CheckpointRow) -> Mapping[str, Any]:
     Raises:
         Unreadable: They are no mapping.
     """
-    return mapping(row.checkpoint.get("channel_values") or {}, "`channel_values`")
+    values = mapping(row.checkpoint, "the checkpoint").get("channel_values")
+    return {} if values is None else mapping(values, "`channel_values`")
 
 
 def stores_inline(row: CheckpointRow, layout: Layout) -> bool:

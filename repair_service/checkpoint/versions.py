@@ -45,7 +45,7 @@ def next_version(versions: Iterable[str | int | float], seed: str) -> str | int 
 
 def _between(greatest: int | float, digest: int) -> float:
     """A number strictly between a version and the one after it, and no integer."""
-    if not math.isfinite(greatest) or abs(greatest) >= 1 << 40:
+    if abs(greatest) >= 1 << 40 or not math.isfinite(greatest):
         raise Unreadable("a channel version is no number that can be counted on from")
     step = 1 + digest % (_STEPS - 1)
     version = greatest + step / _STEPS

@@ -278,3 +278,25 @@ def test_a_pending_error_handler_is_not_given_up(thread_rows: LoadThread) -> Non
     diagnosis = judge(changed(thread_rows("agent_partial"), writes=hand_over))
     assert diagnosis.verdict is Verdict.MANUAL
     assert "error handler" in diagnosis.reason
+
+
+def test_a_damaged_checkpoint_of_the_past_shows_nothing_and_stops_nothing(
+    thread_rows: LoadThread,
+) -> None:
+    thread = thread_rows("agent_overtaken")
+    nearest, *older = thread.ancestors[""]
+    for document in ("text", None, []):
+        broken = replace(nearest, row=replace(nearest.row, checkpoint=document))
+        damaged = replace(thread, ancestors={"": (broken, *older)})
+        assert judge(damaged).verdict is Verdict.REPAIRABLE
+
+
+def test_values_in_the_checkpoint_that_are_no_mapping_are_unreadable(
+    thread_rows: LoadThread,
+) -> None:
+    for values in (False, 0, "", []):
+
+        def spoil(row: CheckpointRow, values: object = values) -> CheckpointRow:
+            return replace(row, checkpoint={**row.checkpoint, "channel_values": values})
+
+        assert judge(changed(thread_rows("agent_partial"), row=spoil)).verdict is Verdict.UNREADABLE
