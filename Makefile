@@ -12,11 +12,14 @@ venv := .venv
 stamp := $(venv)/installed-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
-.PHONY: help demo test matrix check format clean
+FUZZ_EXAMPLES ?= 200000
+
+.PHONY: help demo test fuzz matrix check format clean
 
 help:
 	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
 	@echo "make test    run the tests (they start a Postgres of their own)"
+	@echo "make fuzz    read damaged rows, $(FUZZ_EXAMPLES) times (half an hour; FUZZ_EXAMPLES=1000)"
 	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
 	@echo "make check   lint, types, import contracts"
 	@echo "make format  let ruff put the code in form"
@@ -27,6 +30,11 @@ demo: $(stamp)
 
 test: $(stamp)
 	$(venv)/bin/python -m pytest $(PYTEST_FLAGS)
+
+# The readers of values and of heads, side by side.
+fuzz: $(stamp)
+	REPAIR_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(venv)/bin/python -m pytest -n 2 \
+		tests/transcript/test_fuzz.py tests/repair/test_fuzz.py
 
 # The environments stay in .matrix, so that the next run takes a minute or two.
 matrix: $(stamp)

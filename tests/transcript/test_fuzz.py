@@ -1,5 +1,9 @@
-"""Whatever the bytes are, nothing but `Unreadable` comes of them, and nothing is imported."""
+"""Whatever the bytes are, nothing but `Unreadable` comes of them, and nothing is imported.
 
+`make fuzz` asks many more times: `REPAIR_FUZZ_EXAMPLES` says how often.
+"""
+
+import os
 import sys
 import tracemalloc
 
@@ -18,6 +22,7 @@ from tests.corpus.loader import VERSIONS
 from tests.transcript.make import ai, as_dict, as_json, as_msgpack, human, result
 from tests.transcript.stored import stored
 
+EXAMPLES = int(os.environ.get("REPAIR_FUZZ_EXAMPLES", "400"))
 MESSAGES = [human(), ai("a", invalid=["b"]), result("a")]
 SEEDS = [
     ("msgpack", as_msgpack(MESSAGES)),
@@ -70,7 +75,7 @@ def test_random_bytes(type_: str, blob: bytes) -> None:
     assert set(sys.modules) == loaded
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(
     st.sampled_from(SEEDS) | st.sampled_from(REAL),
     st.lists(
