@@ -61,7 +61,9 @@ def test_a_number_has_one_text_in_json_python_and_javascript(
     assert float(str(version)) == version
 
 
-@pytest.mark.parametrize("versions", [[float("nan")], [float("inf")], [1 << 60], [10**400], ["x.1"]])
+@pytest.mark.parametrize(
+    "versions", [[float("nan")], [float("inf")], [1 << 60], [10**400], ["x.1"]]
+)
 def test_versions_that_cannot_be_counted_on_from_are_unreadable(versions: list[float]) -> None:
     with pytest.raises(Unreadable):
         next_version(versions, HEAD)
