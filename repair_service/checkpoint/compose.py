@@ -21,8 +21,6 @@ from repair_service.transcript.write import MARK, write_snapshot
 
 Value = tuple[str, bytes]
 
-MADE_BY = {"version": __version__}
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -91,7 +89,7 @@ def compose(
         checkpoint_id=checkpoint_id,
         parent_checkpoint_id=head.row.checkpoint_id,
         checkpoint=checkpoint,
-        metadata=_metadata(head, change),
+        metadata=_metadata(head, change, checkpoint_id),
     )
     return row, tuple(_blobs(head, written, str(version)))
 
@@ -104,6 +102,16 @@ def keeps_tasks(head: Head) -> bool:
     """
     sends = any(task.kind == "push" for task in head.tasks)
     return not (sends and head.layout in PARENT_SENDS_LAYOUTS)
+
+
+def is_patch(row: CheckpointRow) -> bool:
+    """Whether a checkpoint is one that `compose` made.
+
+    The mark names the checkpoint: up to 0.4 LangGraph's `update_state` copies the metadata of the
+    checkpoint before, mark included (langgraph/pregel/__init__.py, `**saved.metadata`).
+    """
+    mark = row.metadata.get(MARK)
+    return isinstance(mark, Mapping) and mark.get("checkpoint_id") == row.checkpoint_id
 
 
 def caller_updates(head: Head) -> frozenset[str]:
@@ -211,9 +219,13 @@ def _cipher(head: Head, channel: str) -> str | None:
     return next((cipher for cipher in ciphers if cipher is not None), None)
 
 
-def _metadata(head: Head, change: Change) -> dict[str, Any]:
+def _metadata(head: Head, change: Change, checkpoint_id: str) -> dict[str, Any]:
     """The metadata that `update_state` would write (langgraph/pregel/_checkpoint.py)."""
-    metadata = dict(head.row.metadata) | {"source": "update", "step": head.step + 1, MARK: MADE_BY}
+    metadata = dict(head.row.metadata) | {
+        "source": "update",
+        "step": head.step + 1,
+        MARK: {"version": __version__, "checkpoint_id": checkpoint_id},
+    }
     if "writes" in metadata:
         metadata["writes"] = None
     metadata.pop(COUNTERS, None)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.checkpoint.sends import scheduled_sends
 from repair_service.errors import Unreadable
 from repair_service.repair.graph import Graph, graph_of
-from repair_service.transcript.write import MARK
 
 AGAIN_AND_AGAIN = 2
 """Stops before a node that make it a breakpoint: one may be a crash that somebody resumed."""
@@ -75,9 +75,7 @@ def _was_resumed_at(older: HeadRows, newer: HeadRows) -> bool:
     seen = _seen(newer).get("__interrupt__")
     if not isinstance(seen, Mapping) or seen != older.row.checkpoint.get("channel_versions"):
         return False
-    if MARK in older.row.metadata:
-        return False
-    return not any(write.channel in _ASKED for write in older.writes)
+    return not is_patch(older.row) and not any(write.channel in _ASKED for write in older.writes)
 
 
 def _ran(older: HeadRows, newer: HeadRows, before: HeadRows | None) -> set[str]:

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from repair_service.checkpoint.compose import Change, compose, leaked_channels
+from repair_service.checkpoint.compose import Change, compose, is_patch, leaked_channels
 from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
 from repair_service.repair.diagnosis import Diagnosis, Patch, Removal
 from repair_service.repair.findings import Findings
-from repair_service.repair.late import is_patch
 from repair_service.repair.placeholder import placeholder
 from repair_service.repair.route import Route
 from repair_service.repair.step import Step
@@ -92,7 +91,7 @@ def compose_patch(
     return replace(
         diagnosis,
         verdict=Verdict.REPAIRABLE,
-        reason=_reason(mends) + (", come after the placeholder" if is_patch(head.rows) else ""),
+        reason=_reason(mends) + (", come after the placeholder" if is_patch(head.row) else ""),
         resume=mending.resume,
         route=_route_nodes(mending),
         route_source=mending.route.source if mending.route else None,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from repair_service.checkpoint.compose import caller_updates
+from repair_service.checkpoint.compose import caller_updates, is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
@@ -15,7 +15,7 @@ from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
-from repair_service.repair.late import is_patch, without_outdated
+from repair_service.repair.late import without_outdated
 from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
 from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
@@ -34,7 +34,8 @@ def is_clean(rows: HeadRows) -> bool:
     """
     try:
         head = read_head(rows)
-        if is_patch(rows) or needs_history(head) or any(task.interrupted for task in head.tasks):
+        asking = any(task.interrupted for task in head.tasks)
+        if asking or is_patch(rows.row) or needs_history(head):
             return False
         transcripts = read_transcripts(head, (), False)
         return not any(examine(head, name, found, ()) for name, found in transcripts.items())
@@ -243,7 +244,7 @@ class _Case:
         at_rest = any(findings.step_calls for findings in found.values()) and not any(
             task.node for task in head.tasks
         )
-        if at_rest and AT_REST not in self.policy.allow and not is_patch(head.rows):
+        if at_rest and AT_REST not in self.policy.allow and not is_patch(head.row):
             return (
                 "nothing is pending behind its last call, so the client is to answer it; "
                 "--allow at_rest repairs it"

@@ -8,17 +8,13 @@ result can take its place.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.repair.salvage import from_ancestors
 from repair_service.transcript.message import Message, Transcript
 from repair_service.transcript.pairing import open_calls
 from repair_service.transcript.write import MARK
-
-
-def is_patch(rows: HeadRows) -> bool:
-    """Whether a checkpoint is one of ours."""
-    return MARK in rows.row.metadata
 
 
 def without_outdated(
@@ -40,7 +36,7 @@ def without_outdated(
     Raises:
         Unreadable: An ancestor's write on the channel cannot be read.
     """
-    if not is_patch(head.rows):
+    if not is_patch(head.row):
         return transcript
     bare = tuple(message for message in transcript.messages if not _is_ours(message))
     late = from_ancestors(replace(transcript, messages=bare), channel, ancestors, open_calls(bare))

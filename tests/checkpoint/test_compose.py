@@ -10,6 +10,7 @@ from repair_service.checkpoint.compose import (
     Change,
     caller_updates,
     compose,
+    is_patch,
     keeps_tasks,
     leaked_channels,
 )
@@ -76,6 +77,14 @@ def test_the_row_stands_behind_the_head_and_says_what_it_is() -> None:
     wanted = {"source": "update", "step": 4, "parents": {"": "p"}, "thread_id": "t"}
     assert wanted.items() <= row.metadata.items()
     assert "writes" not in row.metadata
+
+
+def test_a_mark_that_the_application_copied_is_no_patch() -> None:
+    rows = head_rows(MESSAGES)
+    row, _, _ = composed(rows, KEEP)
+    assert is_patch(row)
+    assert not is_patch(rows.row)
+    assert not is_patch(replace(rows.row, metadata=row.metadata))
 
 
 def test_the_head_is_not_changed_by_composing() -> None:

@@ -82,6 +82,18 @@ def test_a_late_result_is_taken_up_by_a_parked_thread_too(thread_rows: LoadThrea
     assert diagnosis.patch.pending == frozenset()
 
 
+def test_a_clients_call_waits_where_the_application_copied_our_mark(
+    thread_rows: LoadThread,
+) -> None:
+    thread, theirs = thread_rows("client_tool"), thread_rows("agent_partial")
+    patch = judge(theirs, Policy(min_idle=0.0)).patch
+    assert patch is not None
+    head = thread.heads[""]
+    marked = replace(head, row=replace(head.row, metadata=patch.row.metadata))
+    diagnosis = judge(replace(thread, heads={"": marked}), Policy(min_idle=0.0))
+    assert diagnosis.verdict is Verdict.WAITING
+
+
 def test_nothing_is_changed_once_the_application_went_on(thread_rows: LoadThread) -> None:
     policy = Policy(min_idle=0.0)
     thread = with_late_result(patched(thread_rows("agent_partial"), policy))
