@@ -21,7 +21,7 @@ class Task:
         call_ids: For `push`, the ids of the tool calls in the Send's argument (a tool call, a list
             of them, or a mapping with one under `tool_call`), empty when it carries none.
         ids: The task ids that the stored rows may know this task by: recomputed from where it
-            stands (CHECKPOINT_FORMAT.md, "Task ids"), one for each trigger list that is possible.
+            stands (`identifiers`), one for each trigger list that is possible.
         writes: Its rows in `checkpoint_writes` of the head, found by id or by task_path.
         proven: Whether the id of those rows, or of its namespace, agrees with a recomputed id. True
             where there are no rows.

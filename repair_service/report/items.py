@@ -1,4 +1,4 @@
-"""One head in a report: the fields of DESIGN.md section 6, and no content of any message."""
+"""One head in a report: what programs read of it, and no content of any message."""
 
 import msgspec
 

@@ -66,7 +66,7 @@ class Item(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):
-    """The document of DESIGN.md section 6, written out once more: programs depend on it."""
+    """The report in JSON, written out once more: programs depend on it."""
 
     schema_version: int
     run: Run
