@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from repair_service.checkpoint.head import Head, Task
-
-NAMESPACE_SEPARATOR = "|"
-TASK_SEPARATOR = ":"
+from repair_service.checkpoint.identifiers import NAMESPACE_SEPARATOR, TASK_SEPARATOR
 
 
 class ParentTask(NamedTuple):

@@ -50,7 +50,7 @@ def placeholder(
     return compose_result(
         encoding,
         call_id=call_id,
-        tool=call.name or "unknown",
+        tool=call.name,
         text=template.format(tool=call.name or "the tool", call_id=call_id),
         message_id=message_id(head, channel, index, call_id),
         marks=marks,

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
+from repair_service.checkpoint.triggers import SENDS
 from repair_service.store.connection import StoreConnection
-from repair_service.store.loading import SENDS, Loader, Place, keeps_sends_at_parent
+from repair_service.store.loading import Loader, Place, keeps_sends_at_parent
 
 
 @dataclass(slots=True)
