@@ -93,7 +93,6 @@ def _message(codec: Codec, raw: bytes, fields: Fields, class_name: str | None) -
             identifier,
             answers=fields.tool_call_id,
             name=fields.name,
-            text=not is_empty(fields.content),
             placeholder=is_known_placeholder(codec, fields),
         )
     return Message(raw, kind, identifier, name=fields.name)

@@ -39,7 +39,6 @@ class Message:
             server-side tools are left out.
         answers: The `tool_call_id` of a tool message; None for other kinds.
         name: The `name` field.
-        text: Whether a tool message's content holds anything.
         placeholder: Whether a tool message is a known placeholder: ours, or one that LangChain or
             deepagents put in for a call that was cut off.
         signed: Whether the message carries signed thinking (Anthropic `thinking` with `signature`,
@@ -55,7 +54,6 @@ class Message:
     calls: tuple[ToolCall, ...] = ()
     answers: str | None = None
     name: str | None = None
-    text: bool = True
     placeholder: bool = False
     signed: bool = False
     mismatched: bool = False
