@@ -17,6 +17,7 @@ from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.late import without_outdated
 from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
+from repair_service.repair.quick import is_surely_clean
 from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
 from repair_service.repair.verdict import Policy, Resume, Verdict
@@ -32,6 +33,11 @@ def is_clean(rows: HeadRows) -> bool:
 
     The quick look of a scan: False says only that the whole thread has to be read.
     """
+    return is_surely_clean(rows) or reads_clean(rows)
+
+
+def reads_clean(rows: HeadRows) -> bool:
+    """What `is_clean` says after reading the head in whole."""
     try:
         head = read_head(rows)
         asking = any(task.interrupted for task in head.tasks)
