@@ -13,6 +13,7 @@ RepairServiceError
 │   └── LedgerMismatch    they are missing, behind this release, or ahead of it
 ├── Unreadable            one head or blob that cannot be read; becomes the verdict `unreadable`
 ├── Drifted               the head moved on while its patch was being written; becomes `drifted`
+│   └── PatchGone         the patch that is to be taken back is not there
 └── RepairFailed          the patch did not read back as healthy, so it was rolled back; `failed`
 """
 
@@ -67,6 +68,10 @@ class Unreadable(RepairServiceError):
 
 class Drifted(RepairServiceError):
     """The head is no longer the one that was diagnosed; nothing was written."""
+
+
+class PatchGone(Drifted):
+    """The patch that is to be taken back is not in the store."""
 
 
 class RepairFailed(RepairServiceError):

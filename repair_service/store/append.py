@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from repair_service.checkpoint.digest import writes_digest as digest_of
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, ThreadRows
 from repair_service.errors import Drifted, RepairFailed
+from repair_service.store.activity import active_among
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import encrypt
 from repair_service.store.history import History
@@ -21,6 +22,8 @@ LOCK_SPACE = 0x52504152
 
 CHECK_DEPTH = 500
 """Ancestors that the patched thread is read back with; as the diagnosis reads it."""
+
+RUNS_NOW = "The application says that the thread runs now (--active-query); nothing was written."
 
 Check = Callable[[ThreadRows], str | None]
 
@@ -52,6 +55,7 @@ class Appending:
         check: Check,
         also_heads: Mapping[str, str],
         also: Also | None,
+        active_query: str | None,
     ) -> None:
         """Compares, inserts, reads back, judges and commits, in one transaction."""
         stored = [(blob, self._stored_bytes(blob)) for blob in blobs]
@@ -63,6 +67,9 @@ class Appending:
                     self._insert_blob(row, blob, data)
                 self._insert_checkpoint(row)
                 self._judge(row, check)
+                # The last thing before the commit: a run may have begun since it was asked first.
+                if active_query and active_among(self._connection, active_query, [row.thread_id]):
+                    raise Drifted(RUNS_NOW)
                 if also is not None:
                     self._connection.hand_over(also)
             except errors.LockNotAvailable:

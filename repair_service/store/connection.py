@@ -62,6 +62,15 @@ class StoreConnection:
             yield
 
     @contextmanager
+    def looking(self) -> Iterator[None]:
+        """A read-only transaction whose every statement sees what others have committed by then.
+
+        For a question behind a lock: the answer is as of when the lock was got.
+        """
+        with self._transaction(IsolationLevel.READ_COMMITTED, read_only=True):
+            yield
+
+    @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction whose every statement sees what others have committed by then.
 

@@ -6,7 +6,8 @@ from types import TracebackType
 from repair_service.checkpoint.identifiers import timestamp
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
 from repair_service.errors import StoreForbidden, StoreNotUnderstood
-from repair_service.store.append import Also, Appending
+from repair_service.store.activity import active_among
+from repair_service.store.append import Also, Appending, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
@@ -203,6 +204,20 @@ class Store:
             rows = self._connection.rows("recent_threads", {"percent": percent, "limit": limit})
         return [row.thread_id for row in rows]
 
+    def active_threads(self, query: str, ids: Sequence[str]) -> frozenset[str]:
+        """Those of the threads that run now, as the operator's own query names them.
+
+        Args:
+            query: A query whose first column is a thread's id; it cannot write.
+            ids: The threads; none to see whether the query can be asked at all.
+
+        Raises:
+            UsageError: The query failed.
+            StoreError: The connection was lost.
+        """
+        with self._connection.reading():
+            return active_among(self._connection, query, ids)
+
     def append(
         self,
         row: CheckpointRow,
@@ -213,6 +228,7 @@ class Store:
         check: Callable[[ThreadRows], str | None],
         also_heads: Mapping[str, str] | None = None,
         also: Also | None = None,
+        active_query: str | None = None,
     ) -> None:
         """Adds one checkpoint behind a head, in one transaction, or changes nothing at all.
 
@@ -225,9 +241,11 @@ class Store:
                 must not stay.
             also_heads: By namespace, further heads of the thread that must still be heads.
             also: Run on the open connection before the commit; what it raises undoes all.
+            active_query: As for `active_threads`: the thread must not be among them.
 
         Raises:
-            Drifted: The thread is not as it was diagnosed, or another worker holds it.
+            Drifted: The thread is not as it was diagnosed, runs, or another worker holds it.
+            UsageError: `active_query` failed.
             RepairFailed: `check` gave a reason.
             Unreadable: A blob is to be encrypted and cannot be.
             StoreError: The store is not understood, forbidden, or the connection was lost. Then the
@@ -235,7 +253,7 @@ class Store:
         """
         self.check_understood()
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
-            row, blobs, head_id, writes_digest, check, also_heads or {}, also
+            row, blobs, head_id, writes_digest, check, also_heads or {}, also, active_query
         )
 
     def take_back(
@@ -249,16 +267,18 @@ class Store:
             also: Run on the open connection before the commit; what it raises undoes all.
 
         Raises:
-            Drifted: The thread has moved on, the patch is gone, or another worker is at the thread.
+            PatchGone: The patch is not in the store.
+            Drifted: The thread has moved on, or another worker is at it.
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
         Removing(self._connection).remove(patch, also, dry_run=dry_run)
 
     def has_checkpoint(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
-        """Whether a checkpoint is in the store.
+        """Whether a checkpoint is in the store, asked while none of our workers is at the thread.
 
         Raises:
+            Drifted: A worker is at it, so the answer may change.
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
@@ -267,7 +287,8 @@ class Store:
             "checkpoint_ns": checkpoint_ns,
             "checkpoint_id": checkpoint_id,
         }
-        with self._connection.reading():
+        with self._connection.looking():
+            lock_thread(self._connection, thread_id)
             return bool(self._connection.rows("checkpoint_exists", keys)[0].found)
 
     def _loader(self) -> Loader:

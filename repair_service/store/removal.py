@@ -3,9 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from repair_service.errors import Drifted
+from psycopg import errors
+
+from repair_service.errors import Drifted, PatchGone, StoreForbidden
 from repair_service.store.append import Also, lock_thread
 from repair_service.store.connection import StoreConnection
+
+NEEDS_DELETE = (
+    "Taking a patch back needs a right that no other verb does. As the tables' owner, run GRANT "
+    "DELETE ON checkpoints, checkpoint_blobs TO role; for as long as it is needed."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +47,24 @@ class Removing:
         with self._connection.writing():
             lock_thread(self._connection, patch.thread_id)
             self._check(patch)
-            if self._connection.change("delete_checkpoint", self._keys(patch)) != 1:
-                raise Drifted("The checkpoint is not one that we wrote; nothing was taken back.")
-            for channel, version in patch.blobs:
-                values = {**self._keys(patch), "channel": channel, "version": version}
-                self._connection.change("delete_blob", values)
+            try:
+                self._delete(patch)
+            except errors.InsufficientPrivilege:
+                raise StoreForbidden(NEEDS_DELETE) from None
             if also is not None:
                 self._connection.hand_over(also)
+
+    def _delete(self, patch: WrittenPatch) -> None:
+        if self._connection.change("delete_checkpoint", self._keys(patch)) != 1:
+            raise Drifted("The checkpoint is not one that we wrote; nothing was taken back.")
+        for channel, version in patch.blobs:
+            values = {**self._keys(patch), "channel": channel, "version": version}
+            self._connection.change("delete_blob", values)
 
     def _check(self, patch: WrittenPatch) -> None:
         keys = self._keys(patch)
         if not self._connection.rows("checkpoint_exists", keys)[0].found:
-            raise Drifted("The patch is not in the store any more; there is nothing to take back.")
+            raise PatchGone("It was not in the store any more.")
         if standing := {row.what for row in self._connection.rows("standing_on", keys)}:
             raise Drifted(f"The thread has moved on: {_listed(standing)} stands on the patch.")
 

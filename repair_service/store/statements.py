@@ -22,10 +22,15 @@ def statement(name: str, schema: str, task_path: bool = True) -> sql.Composed:
         The statement with every name in it quoted; values stay parameters, so it is executed with
         a mapping of them, be it an empty one.
     """
-    text = (QUERIES / f"{name}.sql").read_text(encoding="utf-8")
     # psycopg looks for its placeholders in names too.
     quoted = sql.Identifier(schema).as_string().replace("%", "%%")
-    return sql.SQL(text).format(
+    return sql.SQL(text_of(name)).format(
         schema=sql.SQL(quoted),
         task_path=sql.SQL("w.task_path") if task_path else sql.SQL("''::text"),
     )
+
+
+@cache
+def text_of(name: str) -> str:
+    """The text of one statement, as its file has it."""
+    return (QUERIES / f"{name}.sql").read_text(encoding="utf-8")
