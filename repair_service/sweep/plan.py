@@ -23,7 +23,7 @@ from repair_service.repair.verdict import Fault, Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
 from repair_service.sweep.record import Record
-from repair_service.sweep.write import write_patch
+from repair_service.sweep.write import held_back, is_held_back, write_patch
 
 PLAN_VERSION = 1
 
@@ -89,6 +89,7 @@ class PlanHeading(msgspec.Struct, frozen=True):
         store: The store's address without a password.
         schema: The schema of the checkpoint tables.
         policy: What the operator allowed and declared.
+        active_query: The operator's query for the threads that run now.
     """
 
     id: UUID
@@ -97,6 +98,7 @@ class PlanHeading(msgspec.Struct, frozen=True):
     store: str
     schema: str
     policy: Policy
+    active_query: str | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -158,18 +160,26 @@ def apply_plan(store: Store, plan: Plan, record: Record) -> Iterator[Diagnosis]:
 
     Yields:
         For each item the outcome: `repaired`, `failed`, or `drifted` with the part that is not as
-        the plan says.
+        the plan says; `manual` where its thread is in quarantine by now.
 
     Raises:
+        UsageError: The plan's query for the threads that run failed.
         StoreError, LedgerError: One of the two cannot be used; what was written stays.
     """
-    fleet = FleetSample(store)
+    fleet, heading = FleetSample(store), plan.heading
+    if heading.active_query:
+        store.active_threads(heading.active_query, ())
     for start in range(0, len(plan.items), THREADS_AT_ONCE):
         some = plan.items[start : start + THREADS_AT_ONCE]
-        threads = store.threads(list({item.thread_id for item in some}))
+        ids = list({item.thread_id for item in some})
+        threads, quarantined = store.threads(ids), record.quarantined(ids)
         for item in some:
-            diagnosis = _as_planned(item, threads, plan.heading, fleet)
-            outcome = write_patch(store, diagnosis, plan.heading.policy, record)
+            diagnosis = _as_planned(item, threads, heading, fleet)
+            if is_held_back(diagnosis, heading.policy, record, quarantined):
+                diagnosis = held_back(diagnosis)
+            outcome = write_patch(
+                store, diagnosis, heading.policy, record, active_query=heading.active_query
+            )
             record.found(outcome)
             yield outcome
 

@@ -21,7 +21,7 @@ class Record(Protocol):
         """Take one head that is not healthy, with its outcome."""
 
     def too_often(self, diagnosis: Diagnosis) -> bool:
-        """Whether a thread was repaired too often for these faults; then it is quarantined."""
+        """Whether a thread was repaired too often for these faults."""
 
     def repairing(self, diagnosis: Diagnosis) -> AbstractContextManager[Also | None]:
         """Around the write of one patch: gives what belongs to its transaction."""

@@ -12,10 +12,15 @@ from repair_service.sweep.fleet import FleetSample
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.totals import Totals
-from repair_service.sweep.write import QUARANTINED, held_back, write_patch
+from repair_service.sweep.write import held_back, is_held_back, without_patch, write_patch
 
 SUSPECTS_AT_ONCE = 50
 """Threads whose whole rows are held at once: their history is the largest thing in memory."""
+
+LEFT_TO_A_RUN = (Verdict.REPAIRABLE, Verdict.MANUAL)
+"""What is looked at again once a run has ended; the other verdicts stay what they are."""
+
+RUNS_NOW = "the application says that it runs now (--active-query)"
 
 
 class Sweep:
@@ -26,6 +31,7 @@ class Sweep:
     Attributes:
         totals: What was counted so far.
         stopped_by: The bound that kept repairable heads from being written; None where none did.
+        refused: Whether that bound refused the whole run, so that nothing was written.
     """
 
     def __init__(
@@ -38,6 +44,8 @@ class Sweep:
         on_progress: Callable[[Totals], None] | None = None,
         record: Record | None = None,
         max_repairs: int | None = None,
+        max_ratio: float | None = None,
+        active_query: str | None = None,
     ) -> None:
         """Prepare a run; nothing is read yet.
 
@@ -49,9 +57,13 @@ class Sweep:
             on_progress: Called after each batch with the totals so far.
             record: Where findings and repairs go; nowhere by default.
             max_repairs: Patches that this run may write; None for any number.
+            max_ratio: The share of the heads it sees, 0 to 1, that it may write; None for all. With
+                it a run looks at every head before it writes the first.
+            active_query: The operator's query for the threads that run now.
         """
         self.totals = Totals()
         self.stopped_by: str | None = None
+        self.refused = False
         self._store = store
         self._policy = policy
         self._selection = selection
@@ -60,7 +72,8 @@ class Sweep:
         self._fleet = FleetSample(store)
         self._record = record or NoRecord()
         self._max_repairs = max_repairs
-        self._quarantined: frozenset[str] = frozenset()
+        self._max_ratio = max_ratio
+        self._active_query = active_query
 
     def audit(self) -> Iterator[Diagnosis]:
         """Judge every selected head, and yield those that are not healthy. Writes nothing."""
@@ -76,6 +89,7 @@ class Sweep:
         Every head that is not healthy is yielded, a written one as `repaired`, `drifted` or
         `failed`.
         """
+        self._weigh()
         for diagnosis in self._judged():
             outcome = self._write(diagnosis)
             self.totals.count(outcome)
@@ -84,6 +98,9 @@ class Sweep:
                 yield outcome
 
     def _judged(self) -> Iterator[Diagnosis]:
+        if self._active_query:
+            # A query that cannot be asked is said at once, not when the first suspect turns up.
+            self._store.active_threads(self._active_query, ())
         selection = self._selection
         last_thread: str | None = None
         for batch in self._store.scan(
@@ -107,6 +124,9 @@ class Sweep:
             ids = list({rows.row.thread_id for rows in some})
             threads = self._store.threads(ids)
             quarantined = self._record.quarantined(ids)
+            running: frozenset[str] = frozenset()
+            if self._active_query:
+                running = self._store.active_threads(self._active_query, ids)
             for rows in some:
                 thread_id = rows.row.thread_id
                 thread = threads.get(thread_id)
@@ -116,14 +136,37 @@ class Sweep:
                 diagnosis = diagnose(
                     thread, rows.row.checkpoint_ns, self._policy, self._now(), self._fleet
                 )
-                held = thread_id in quarantined and QUARANTINED not in self._policy.allow
-                yield held_back(diagnosis) if held else diagnosis
+                if thread_id in running and diagnosis.verdict in LEFT_TO_A_RUN:
+                    yield without_patch(diagnosis, Verdict.ACTIVE, RUNS_NOW)
+                elif is_held_back(diagnosis, self._policy, self._record, quarantined):
+                    yield held_back(diagnosis)
+                else:
+                    yield diagnosis
+
+    def _weigh(self) -> None:
+        """Look at every head first where only a share of them may be written."""
+        if self._max_ratio is None:
+            return
+        kept, self.totals = self.totals, Totals()
+        found = sum(diagnosis.verdict is Verdict.REPAIRABLE for diagnosis in self._judged())
+        heads = self.totals.heads
+        self.totals = kept
+        if found > self._max_ratio * heads:
+            self.refused = True
+            self.stopped_by = (
+                f"--max-ratio {self._max_ratio:g}: {found} of {heads} heads "
+                f"({found / heads:.0%}) would be written"
+            )
 
     def _write(self, diagnosis: Diagnosis) -> Diagnosis:
         """Write a repairable head's patch, as long as no bound stands against it."""
         written = self.totals.verdicts[Verdict.REPAIRED]
         bound = self._max_repairs
-        if diagnosis.verdict is Verdict.REPAIRABLE and bound is not None and written >= bound:
+        if diagnosis.verdict is not Verdict.REPAIRABLE or self.refused:
+            return diagnosis
+        if bound is not None and written >= bound:
             self.stopped_by = f"--max-repairs {bound}"
             return diagnosis
-        return write_patch(self._store, diagnosis, self._policy, self._record)
+        return write_patch(
+            self._store, diagnosis, self._policy, self._record, active_query=self._active_query
+        )

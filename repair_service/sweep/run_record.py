@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from repair_service.errors import Drifted, RepairFailed
+from repair_service.errors import Drifted, RepairFailed, UsageError
 from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.pattern import pattern_of
 from repair_service.ledger.records.finding import Finding
@@ -22,11 +22,17 @@ class RunRecord:
 
     A patch and its row are written in one transaction where both are in one database. Where the
     ledger is in another, the intent is recorded first, and settled or abandoned after: what a crash
-    leaves open is settled by the next run (`settle_intents`).
+    leaves open is settled by the next run (`settle.settle_intents`).
     """
 
     def __init__(
-        self, ledger: Ledger, run: NewRun, *, most_repairs: int, aes_key: bytes | None = None
+        self,
+        ledger: Ledger,
+        run: NewRun,
+        *,
+        most_repairs: int,
+        writes: bool = True,
+        aes_key: bytes | None = None,
     ) -> None:
         """Nothing is recorded yet; the run itself is opened and closed by the caller.
 
@@ -35,11 +41,13 @@ class RunRecord:
             run: The run, already opened.
             most_repairs: How often a thread is repaired for one call pattern before it is
                 quarantined.
+            writes: Whether the run writes; one that does not puts nothing into quarantine.
             aes_key: The store's key, with which removed messages of an encrypted store are kept.
         """
         self._ledger = ledger
         self._run = run
         self._most_repairs = most_repairs
+        self._writes = writes
         self._aes_key = aes_key
         self._findings = ledger.findings.recorder(run.id)
 
@@ -56,14 +64,15 @@ class RunRecord:
         self._findings.flush()
 
     def too_often(self, diagnosis: Diagnosis) -> bool:
-        """Whether a thread was repaired too often for these faults; then it is quarantined."""
+        """Whether a thread was repaired too often for these faults; a sweep quarantines it then."""
         key, pattern = self._run.store.key, pattern_of(diagnosis.faults)
         count = self._ledger.quarantine.count_repairs(key, diagnosis.thread_id, pattern)
         if count < self._most_repairs:
             return False
-        self._ledger.quarantine.add(
-            key, diagnosis.thread_id, diagnosis.checkpoint_ns, pattern, count
-        )
+        if self._writes:
+            self._ledger.quarantine.add(
+                key, diagnosis.thread_id, diagnosis.checkpoint_ns, pattern, count
+            )
         return True
 
     @contextmanager
@@ -83,7 +92,7 @@ class RunRecord:
         intent = repairs.record(None, repair)
         try:
             yield None
-        except (Drifted, RepairFailed):
+        except (Drifted, RepairFailed, UsageError):
             repairs.abandon([intent])
             raise
         # Anything else may have come behind the commit: the intent stays open, to be looked up.

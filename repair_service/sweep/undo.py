@@ -7,7 +7,7 @@ from uuid import UUID
 
 import psycopg
 
-from repair_service.errors import Drifted
+from repair_service.errors import Drifted, PatchGone
 from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.records.repair import Repair
 from repair_service.ledger.records.run import StoreIdentity
@@ -24,7 +24,7 @@ class Undone:
         from_checkpoint_id: The head that it was written behind, which is the head again.
         to_checkpoint_id: Its checkpoint.
         outcome: `undone`, or `kept` where something stands on it.
-        reason: What stands on it; empty when undone.
+        reason: What stands on it, or that it was gone already; else empty.
     """
 
     thread_id: str
@@ -93,6 +93,11 @@ def _undo_one(
     try:
         store.take_back(patch, dry_run=dry_run, also=mark if identity.shared else None)
         if not dry_run and not identity.shared:
+            mark(None)
+    except PatchGone as gone:
+        # The thread was deleted, or a process died between the store and a ledger elsewhere.
+        reason = str(gone)
+        if not dry_run:
             mark(None)
     except Drifted as drift:
         outcome, reason = "kept", str(drift)

@@ -1,5 +1,6 @@
 """Writing one patch: with its row in the ledger, and with what became of it."""
 
+from collections.abc import Container
 from dataclasses import replace
 
 from repair_service.checkpoint.rows import ThreadRows
@@ -14,7 +15,14 @@ QUARANTINED = "quarantined"
 """The `allow` word for threads that were repaired too often."""
 
 
-def write_patch(store: Store, diagnosis: Diagnosis, policy: Policy, record: Record) -> Diagnosis:
+def write_patch(
+    store: Store,
+    diagnosis: Diagnosis,
+    policy: Policy,
+    record: Record,
+    *,
+    active_query: str | None = None,
+) -> Diagnosis:
     """Write the patch of a repairable diagnosis.
 
     Args:
@@ -22,19 +30,18 @@ def write_patch(store: Store, diagnosis: Diagnosis, policy: Policy, record: Reco
         diagnosis: Any diagnosis; one that is not repairable is given back as it is.
         policy: The policy that it was made with.
         record: Takes the repair into the transaction.
+        active_query: The operator's query for the threads that run now, asked before the commit.
 
     Returns:
-        The diagnosis with the outcome as its verdict: repaired, drifted, failed; or manual where
-        the thread was repaired too often for the same calls.
+        The diagnosis with the outcome as its verdict: repaired, drifted, failed.
 
     Raises:
+        UsageError: The query failed.
         StoreError, LedgerError: One of the two cannot be used; the patch is not written.
     """
     patch = diagnosis.patch
     if diagnosis.verdict is not Verdict.REPAIRABLE or patch is None:
         return diagnosis
-    if QUARANTINED not in policy.allow and record.too_often(diagnosis):
-        return held_back(diagnosis)
 
     def check(thread: ThreadRows) -> str | None:
         return wrong_with(patch, thread, policy)
@@ -49,6 +56,7 @@ def write_patch(store: Store, diagnosis: Diagnosis, policy: Policy, record: Reco
                 also_heads=patch.above,
                 check=check,
                 also=also,
+                active_query=active_query,
             )
     except Drifted as drift:
         return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
@@ -57,12 +65,40 @@ def write_patch(store: Store, diagnosis: Diagnosis, policy: Policy, record: Reco
     return replace(diagnosis, verdict=Verdict.REPAIRED)
 
 
+def is_held_back(
+    diagnosis: Diagnosis, policy: Policy, record: Record, quarantined: Container[str]
+) -> bool:
+    """Whether a head is repairable, and not to be repaired again.
+
+    Args:
+        diagnosis: Any diagnosis.
+        policy: The policy that it was made with.
+        record: Knows how often its thread was repaired.
+        quarantined: The threads in quarantine.
+    """
+    if diagnosis.verdict is not Verdict.REPAIRABLE or QUARANTINED in policy.allow:
+        return False
+    return diagnosis.thread_id in quarantined or record.too_often(diagnosis)
+
+
 def held_back(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis of a thread in quarantine: a repairable one is left to a person."""
-    if diagnosis.verdict is not Verdict.REPAIRABLE:
-        return diagnosis
+    """The diagnosis of a repairable head that is left to a person all the same."""
     reason = (
         "in quarantine: it was repaired as often as is allowed for the same calls and broke again; "
         "mend the tool, then --allow quarantined repairs it once more"
     )
-    return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason, patch=None)
+    return without_patch(diagnosis, Verdict.MANUAL, reason)
+
+
+def without_patch(diagnosis: Diagnosis, verdict: Verdict, reason: str) -> Diagnosis:
+    """The diagnosis with another verdict, under which nothing is written."""
+    return replace(
+        diagnosis,
+        verdict=verdict,
+        reason=reason,
+        faults=tuple(replace(fault, mend="none") for fault in diagnosis.faults),
+        resume=None,
+        route=(),
+        route_source=None,
+        patch=None,
+    )
