@@ -1,19 +1,21 @@
 """The programs that the nursery runs: those of the demo, and some that only tests need."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NoReturn
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, tool
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState
-from langgraph.types import Command, Durability, interrupt
+from langgraph.types import Command, Durability
 
 from repair_service.demo import programs as demo
-from repair_service.demo.model import ScriptedModel
 from repair_service.demo.programs import (
     LINES,
     SCRIPT,
@@ -22,62 +24,29 @@ from repair_service.demo.programs import (
     Scenario,
     Slow,
     build,
-    make_tools,
     said,
     thread,
     tool_node_graph,
 )
-from repair_service.demo.witness import WitnessSaver
-
-MODEL = ScriptedModel(
-    script={
-        **SCRIPT,
-        "Ask me, and call slow.": (("approve", {"question": "May I?"}), ("slow", {"after": 1})),
-        "Ask me twice.": (("approve", {"question": "This?"}), ("approve", {"question": "That?"})),
-        "Ask me first, then be slow.": (("ask_then_slow", {}),),
-        "Write a file, and call slow.": (
-            ("write_file", {"file_path": "/kept.txt", "content": "kept"}),
-            ("slow", {"after": 1}),
-        ),
-        "Have slow called.": (
-            ("task", {"description": "Call slow.", "subagent_type": "helper"}),
-            ("fast", {}),
-        ),
-        "Hand over.": (("hand_over", {}),),
-        "Open the page.": (("browser", {}),),
-    }
-)
-"""The demo's script and what the tests add to it."""
-
-Family = Callable[[Saver, Slow], Graph]
-
-
-def _tools(slow: Slow) -> list[BaseTool]:
-    """The demo's tools, and one that asks before it is slow."""
-
-    @tool
-    def ask_then_slow() -> str:
-        """Ask a person, then take long."""
-        answer = interrupt("May I be slow?")
-        return f"{answer}: {slow(0)}"
-
-    return [*make_tools(slow), ask_then_slow]
+from repair_service.demo.witness import GAVE_UP, KILLED, PATIENCE, WitnessSaver
+from tests.acceptance import states, teams
+from tests.acceptance.script import MODEL, Family, all_tools
 
 
 def agent(saver: Saver, slow: Slow) -> Graph:
     """A create_agent with all of the tools."""
-    return create_agent(MODEL, _tools(slow), checkpointer=saver)
+    return create_agent(MODEL, all_tools(slow), checkpointer=saver)
 
 
 def approved_agent(saver: Saver, slow: Slow) -> Graph:
     """A create_agent whose `slow` needs a person's leave (HumanInTheLoopMiddleware)."""
     leave = HumanInTheLoopMiddleware(interrupt_on={"slow": True})
-    return create_agent(MODEL, _tools(slow), middleware=[leave], checkpointer=saver)
+    return create_agent(MODEL, all_tools(slow), middleware=[leave], checkpointer=saver)
 
 
 def deep_agent(saver: Saver, slow: Slow) -> Graph:
     """A deep agent: its messages and files are delta channels. Its helper has the same tools."""
-    tools = _tools(slow)
+    tools = all_tools(slow)
     helper = {
         "name": "helper",
         "description": "Helps.",
@@ -91,7 +60,7 @@ def deep_agent(saver: Saver, slow: Slow) -> Graph:
 def agent_as_node(saver: Saver, slow: Slow) -> Graph:
     """A StateGraph with an agent for a node."""
     builder = StateGraph(MessagesState)
-    builder.add_node("assistant", create_agent(MODEL, _tools(slow)))
+    builder.add_node("assistant", create_agent(MODEL, all_tools(slow)))
     builder.add_edge(START, "assistant")
     return builder.compile(checkpointer=saver)
 
@@ -99,7 +68,7 @@ def agent_as_node(saver: Saver, slow: Slow) -> Graph:
 def agent_with_memory(saver: Saver, slow: Slow) -> Graph:
     """A StateGraph with an agent for a node that remembers its own conversation."""
     builder = StateGraph(MessagesState)
-    builder.add_node("assistant", create_agent(MODEL, _tools(slow), checkpointer=True))
+    builder.add_node("assistant", create_agent(MODEL, all_tools(slow), checkpointer=True))
     builder.add_edge(START, "assistant")
     return builder.compile(checkpointer=saver)
 
@@ -131,14 +100,14 @@ def handoff(saver: Saver, slow: Slow) -> Graph:
 
     builder = StateGraph(MessagesState)
     builder.add_node("first", create_agent(MODEL, [hand_over]))
-    builder.add_node("second", create_agent(MODEL, _tools(slow)))
+    builder.add_node("second", create_agent(MODEL, all_tools(slow)))
     builder.add_edge(START, "first")
     return builder.compile(checkpointer=saver)
 
 
 def breakpoint_before_tools(saver: Saver, slow: Slow) -> Graph:
     """A StateGraph with ToolNode that stops before its tools."""
-    return tool_node_graph(MODEL, _tools(slow), saver, interrupt_before=["tools"])
+    return tool_node_graph(MODEL, all_tools(slow), saver, interrupt_before=["tools"])
 
 
 def client_side(saver: Saver, slow: Slow) -> Graph:
@@ -154,7 +123,7 @@ def client_side(saver: Saver, slow: Slow) -> Graph:
     return builder.compile(checkpointer=saver)
 
 
-FAMILIES: Mapping[str, Family] = {
+_ALONE: Mapping[str, Family] = {
     family.__name__: family
     for family in (
         agent,
@@ -168,6 +137,37 @@ FAMILIES: Mapping[str, Family] = {
         client_side,
     )
 }
+
+FAMILIES: Mapping[str, Family] = {**_ALONE, **teams.FAMILIES, **states.FAMILIES}
+"""Every graph that a program can run, by name."""
+
+
+def told(family: str, graph: Graph, thread_id: str, text: str) -> Any:
+    """The input that a new human message is, in the form of that family's state."""
+    form = states.FORMS.get(family)
+    if form is None:
+        return said(text)
+    return form.said(text, graph.get_state(thread(thread_id)).values)
+
+
+class RootWitness(WitnessSaver):
+    """A witness that also knows the newest checkpoint of the root, below which others run."""
+
+    _root = ""
+
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any) -> RunnableConfig:
+        saved = super().put(config, checkpoint, *rest)
+        if not config["configurable"]["checkpoint_ns"]:
+            self._root = checkpoint["id"]
+        return saved
+
+    def die_beside(self, tasks: int) -> NoReturn:
+        """End the process once so many tasks of the root's newest checkpoint have written."""
+        with self._changed:
+            on_disk = self._changed.wait_for(
+                lambda: len(self._settled[self._root]) >= tasks, timeout=PATIENCE
+            )
+        os._exit(KILLED if on_disk else GAVE_UP)
 
 
 def scenario(name: str, database_url: str, thread_id: str) -> None:
@@ -198,7 +198,7 @@ def talk(
     inputs: Sequence[Any],
     earlier: Durability = "sync",
 ) -> None:
-    """Give a graph its inputs, one after the other; `slow` is the death of the process.
+    """Give a graph its inputs, one after the other; at the last one, `slow` is its death.
 
     Args:
         family: A key of `FAMILIES`.
@@ -207,13 +207,27 @@ def talk(
         inputs: Texts are human messages; a mapping under `answer` answers an open question.
         earlier: The durability of all inputs but the last, which is always in sync.
     """
-    with WitnessSaver.connect(database_url) as saver:
+    with RootWitness.connect(database_url) as saver:
+        assert isinstance(saver, RootWitness)
+
+        last = False
+
+        def slow(after: int) -> str:
+            if not last:
+                return "slow finished"
+            if after < 0:
+                return saver.die_beside(-after)
+            return saver.die_after(after, answer=answered)
+
         # LangGraph writes an answer in the background, so it may come later than the tool runs.
         answered = not isinstance(inputs[-1], str)
-        graph = FAMILIES[family](saver, lambda after: saver.die_after(after, answer=answered))
+        graph = FAMILIES[family](saver, slow)
         for place, given in enumerate(inputs, start=1):
+            last = place == len(inputs)
             graph.invoke(
-                said(given) if isinstance(given, str) else Command(resume=given["answer"]),
+                told(family, graph, thread_id, given)
+                if isinstance(given, str)
+                else Command(resume=given["answer"]),
                 thread(thread_id),
-                durability="sync" if place == len(inputs) else earlier,
+                durability="sync" if last else earlier,
             )
