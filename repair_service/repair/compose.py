@@ -24,7 +24,11 @@ ONE_STEP_CHANNELS = frozenset({"jump_to"})
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """A decision to repair: what is mended, and where the thread goes on."""
+    """A decision to repair: what is mended, and where the thread goes on.
+
+    Attributes:
+        one_step: The channels that the history shows to live for one step.
+    """
 
     head: Head
     transcripts: Mapping[str, Transcript]
@@ -32,6 +36,7 @@ class Mending:
     step: Step
     resume: Resume
     route: Route | None
+    one_step: frozenset[str] = frozenset()
 
 
 def compose_patch(
@@ -62,7 +67,9 @@ def compose_patch(
         consumed=step.consumed,
         route=channels,
         touched=step.touched,
-        cleared=ONE_STEP_CHANNELS & head.valued if step.consumed else frozenset(),
+        cleared=(ONE_STEP_CHANNELS & head.valued) | mending.one_step
+        if step.consumed
+        else frozenset(),
     )
     leaked = leaked_channels(head, change)
     if leaked:

@@ -78,7 +78,7 @@ def examine(
     step_calls = tuple(call for call in calls if call[0] == tail)
     salvaged = from_siblings(head.tasks, channel, step_calls)
     others = [call for call in calls if call[:2] not in salvaged]
-    salvaged |= from_ancestors(transcript, channel, ancestors, others)
+    salvaged |= from_ancestors(head, transcript, channel, ancestors, others)
     salvaged = named(head, channel, transcript, salvaged)
     start = 0 if last is None else max(0, len(messages) - last)
     findings = find_faults(messages, salvage=salvaged, allow=allow, start=start)

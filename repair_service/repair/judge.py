@@ -16,9 +16,18 @@ from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.late import without_outdated
+from repair_service.repair.lineage import one_step_channels
 from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
 from repair_service.repair.quick import is_surely_clean
-from repair_service.repair.route import Route, ToolStep, declared_route, learn_route, tool_steps
+from repair_service.repair.route import (
+    Route,
+    ToolStep,
+    declared_route,
+    learn_route,
+    pulled_nodes,
+    started_nodes,
+    tool_steps,
+)
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
 from repair_service.repair.verdict import Policy, Resume, Verdict
 from repair_service.transcript.fault import Finding
@@ -186,11 +195,20 @@ class _Case:
             )
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         resume, route = self._resume(head, found, step, history)
+        if resume == "park" and step.beside:
+            nodes = ", ".join(map(repr, started_nodes(head, step.beside))) or "what comes next"
+            reason = (
+                f"a branch beside the calls has finished and starts {nodes}, which a patch would "
+                "drop: the tools' own way on is not known, or meets it; --route NODE names it"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         if resume is None:
             reason = f"no channel is known to start the node {self.policy.route!r} in this layout"
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         return compose_patch(
-            Mending(head, transcripts, found, step, resume, route),
+            Mending(
+                head, transcripts, found, step, resume, route, one_step_channels(head, ancestors)
+            ),
             diagnosis,
             templates=self.policy.placeholders,
             above={
@@ -296,7 +314,8 @@ class _Case:
             name = stepping[0]
             tail = found[name].step_calls[0][0]
             message = transcripts[name].messages[tail]
-            step = judge_step(head, frozenset(transcripts), message, history)
+            ran = pulled_nodes(self.thread.ancestors.get(head.row.checkpoint_ns, ()))
+            step = judge_step(head, frozenset(transcripts), message, history, ran)
         below = live_below(head.row.checkpoint_ns, self.heads)
         if not step.consumed and not step.obstacle and below:
             return replace(
@@ -316,7 +335,10 @@ class _Case:
             return "park", None
         if self.policy.route is not None:
             route = declared_route(head, self.policy.route)
-            return ("continue", route) if route else (None, None)
+            if route is None:
+                return None, None
+            both = step.with_beside(head, route)
+            return ("continue", both) if both else ("park", None)
         unfinished = any(task.node and not task.finished for task in head.tasks)
         route = step.sibling_route(head)
         if route is None or (unfinished and not route.channels):
@@ -327,7 +349,8 @@ class _Case:
                 if call.name
             )
             route = learn_route(head, tools, step.node, history, self.fleet.tool_steps)
-        return ("continue", route) if route and route.channels else ("park", None)
+        both = step.with_beside(head, route) if route and route.channels else None
+        return ("continue", both) if both else ("park", None)
 
     def _idle(self) -> float | None:
         stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]

@@ -39,7 +39,9 @@ def without_outdated(
     if not is_patch(head.row):
         return transcript
     bare = tuple(message for message in transcript.messages if not _is_ours(message))
-    late = from_ancestors(replace(transcript, messages=bare), channel, ancestors, open_calls(bare))
+    late = from_ancestors(
+        head, replace(transcript, messages=bare), channel, ancestors, open_calls(bare)
+    )
     answered = {message.answers for message in late.values()}
     kept = tuple(
         message

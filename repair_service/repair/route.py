@@ -81,7 +81,7 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
     graph = graph_of(head)
     for ancestor in ancestors:
         for writes in by_task(ancestor.writes):
-            messages = _messages_of(writes, channel)
+            messages = readable_messages(writes, channel)
             tools = [message for message in messages if message.kind == "tool"]
             if not tools or writes[0].task_path.startswith(NOT_OWN_PATHS):
                 continue
@@ -94,6 +94,12 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
                 route=route,
                 started=started_nodes(head, route),
             )
+
+
+def pulled_nodes(ancestors: Sequence[HeadRows]) -> frozenset[str]:
+    """The nodes whose runs the rows before a head show, as far as their paths say it."""
+    found = (_pulled_node(write) for ancestor in ancestors for write in ancestor.writes)
+    return frozenset(node for node in found if node is not None)
 
 
 def trigger_writes(head: Head, writes: Iterable[WriteRow], node: str | None) -> dict[str, Value]:
@@ -171,7 +177,8 @@ def _pulled_node(write: WriteRow) -> str | None:
     return path.removeprefix(PULL_PATH) if path.startswith(PULL_PATH) else None
 
 
-def _messages_of(writes: Iterable[WriteRow], channel: str) -> list[Message]:
+def readable_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:
+    """The messages written to a channel, as far as they can be read."""
     messages: list[Message] = []
     for write in writes:
         if write.channel == channel and write.idx >= 0 and write.problem is None:

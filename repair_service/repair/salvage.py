@@ -6,13 +6,15 @@ pending, and, where an input overtook a step, the finished tasks that LangGraph 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from repair_service.checkpoint.head import Head, Task
 from repair_service.checkpoint.identifiers import NULL_TASK
 from repair_service.checkpoint.rows import HeadRows, WriteRow
+from repair_service.repair.lineage import was_taken_up
 from repair_service.repair.placeholder import message_id
-from repair_service.repair.route import NOT_OWN_PATHS, by_task
+from repair_service.repair.route import NOT_OWN_PATHS, by_task, readable_messages
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.read import read_messages
 from repair_service.transcript.write import with_id
@@ -47,6 +49,7 @@ def from_siblings(tasks: Iterable[Task], channel: str, calls: Sequence[OpenCall]
 
 
 def from_ancestors(
+    head: Head,
     transcript: Transcript,
     channel: str,
     ancestors: Sequence[HeadRows],
@@ -55,8 +58,18 @@ def from_ancestors(
     """The results that an overtaking input dropped, found at the checkpoint before the input.
 
     A call's id says which call is meant only where one message of the transcript uses it: ids are
-    used again in later turns, and a result of another turn is no result of this one. Writes of the
-    caller (`update_state`) are not a task's, and never taken; nor is a list that replaced another.
+    used again in later turns, and a result of another turn is no result of this one. The other turn
+    may have been trimmed from the list, so two more things must hold. The result was dropped: one
+    that the next step took up stood in the list, and whoever removed it wanted it gone. And it is
+    not older than the call's own message. Writes of the caller (`update_state`) are not a task's,
+    and never taken; nor is a list that replaced another.
+
+    Args:
+        head: The head.
+        transcript: The list of messages.
+        channel: Its channel.
+        ancestors: The checkpoints before the head, nearest first.
+        calls: The open calls.
 
     Source: langgraph/pregel/_loop.py (`_first`: input discards unfinished tasks).
 
@@ -66,20 +79,47 @@ def from_ancestors(
     uses = Counter(call.id for message in transcript.messages for call in message.calls)
     wanted = {call.id: (index, position) for index, position, call in calls if uses[call.id] == 1}
     found: Salvaged = {}
-    for ancestor in ancestors:
+    for depth, (child, ancestor) in enumerate(pairwise((head.rows, *ancestors))):
         if not wanted:
             break
-        for writes in by_task(ancestor.writes):
-            if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(NOT_OWN_PATHS):
+        if was_taken_up(child, ancestor):
+            continue
+        for message in _dropped_results(ancestor, channel):
+            place = wanted.get(message.answers)
+            if place is None:
                 continue
-            messages = written_messages(writes, channel)
-            if any(message.kind == "overwrite" for message in messages):
+            if _is_older(transcript.messages[place[0]], channel, ancestors, depth):
                 continue
-            for message in messages:
-                place = wanted.pop(message.answers, None) if message.kind == "tool" else None
-                if place is not None and not message.placeholder:
-                    found[place] = message
+            del wanted[message.answers]
+            if not message.placeholder:
+                found[place] = message
     return found
+
+
+def _dropped_results(ancestor: HeadRows, channel: str) -> Iterator[Message]:
+    """The tool messages that a checkpoint's own tasks wrote to a channel."""
+    for writes in by_task(ancestor.writes):
+        if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(NOT_OWN_PATHS):
+            continue
+        messages = written_messages(writes, channel)
+        if not any(message.kind == "overwrite" for message in messages):
+            yield from (message for message in messages if message.kind == "tool")
+
+
+def _is_older(caller: Message, channel: str, ancestors: Sequence[HeadRows], depth: int) -> bool:
+    """Whether what an ancestor's tasks wrote is older than a message, as far as the rows say it.
+
+    The message may have been written again since (a list that is trimmed at each step), so its
+    first writing counts: where there is one, but none before the ancestor, the message is younger.
+    """
+    if caller.id is None:
+        return False
+    born = [
+        place
+        for place, ancestor in enumerate(ancestors)
+        if any(message.id == caller.id for message in readable_messages(ancestor.writes, channel))
+    ]
+    return bool(born) and born[-1] <= depth
 
 
 def written_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:
@@ -99,11 +139,14 @@ def written_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:
 def named(
     head: Head, channel: str, transcript: Transcript, salvaged: Mapping[tuple[int, int], Message]
 ) -> Salvaged:
-    """The same results, each with a message id.
+    """The same results, each with a message id where the list's messages have ids.
 
     LangGraph gives a message its id when it merges it into the list, so a pending write of an older
-    release has none yet.
+    release has none yet. A list that is not merged by id (plain dicts, say, that are sent to a
+    provider as they stand) takes its results as they are.
     """
+    if not all(message.id for message in transcript.messages):
+        return dict(salvaged)
     return {
         (index, position): message
         if message.id

@@ -23,7 +23,17 @@ INPUT_NODE = "__start__"
 ERROR_HANDLER = "__error_source_node__"
 """Written where a node's own error handler takes over (langgraph/pregel/_runner.py)."""
 
-_BOOKKEEPING = frozenset({"__no_writes__", "__return__"})
+HOOKS = frozenset({"pre_model_hook", "post_model_hook"})
+HOOK_ENDS = (".before_agent", ".before_model", ".after_model", ".after_agent")
+"""What runs around a model and runs no tools (langgraph/prebuilt/chat_agent_executor.py,
+langchain/agents/factory.py)."""
+
+CALLED = "__return__"
+"""Where a task of the functional API leaves its result for the node that called it, which finds it
+again by where the node stands (langgraph/pregel/_call.py, _algo.py `prepare_push_task_functional`).
+"""
+
+_BOOKKEEPING = frozenset({"__no_writes__", CALLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +44,42 @@ class Step:
         consumed: Whether the patch takes it up; otherwise its tasks stay pending.
         obstacle: Why no default may touch it; None where the step can be mended.
         node: The pulled node that runs the tools; None for scheduled Sends.
-        route: The trigger channels that finished siblings wrote, with their values.
+        route: The trigger channels that finished tasks which run tools wrote, with their values;
+            None where no such task has finished.
+        beside: The trigger channels that other finished tasks wrote: a branch of the graph beside
+            the tools, which goes on wherever the tools do.
         touched: The delta channels that finished siblings wrote.
     """
 
     consumed: bool
     obstacle: str | None = None
     node: str | None = None
-    route: Mapping[str, Value] = field(default_factory=dict)
+    route: Mapping[str, Value] | None = None
+    beside: Mapping[str, Value] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
 
     def sibling_route(self, head: Head) -> Route | None:
-        """The route of the finished siblings; None where no task has finished."""
-        if not any(task.finished for task in head.tasks):
+        """The route of the finished siblings; None where none has finished."""
+        if self.route is None:
             return None
         return Route(self.route, started_nodes(head, self.route), "sibling")
 
+    def with_beside(self, head: Head, route: Route) -> Route | None:
+        """A route of the tools and that of the branches beside them; None where the two meet."""
+        if not self.beside:
+            return route
+        if any(self.beside.get(name, value) != value for name, value in route.channels.items()):
+            return None
+        nodes = dict.fromkeys((*route.nodes, *started_nodes(head, self.beside)))
+        return Route({**self.beside, **route.channels}, tuple(nodes), route.source)
+
 
 def judge_step(
-    head: Head, channels: frozenset[str], message: Message, history: Sequence[ToolStep]
+    head: Head,
+    channels: frozenset[str],
+    message: Message,
+    history: Sequence[ToolStep],
+    ran: frozenset[str],
 ) -> Step:
     """Decide about the tasks pending behind an AI message whose calls are open.
 
@@ -61,6 +88,7 @@ def judge_step(
         channels: The transcript channels.
         message: The AI message.
         history: The tool steps that the thread went through before.
+        ran: The nodes whose earlier runs the thread's rows show.
 
     Raises:
         Unreadable: A finished task's write cannot be read.
@@ -74,19 +102,25 @@ def judge_step(
     if unfinished and all(task.node in reading and task.kind == "pull" for task in unfinished):
         return Step(consumed=False, obstacle=lost_by_keeping(head))
     calls = {call.id for call in message.calls if call.id}
-    obstacle = _unfinished_obstacle(unfinished, calls, running)
+    obstacle = _unfinished_obstacle(unfinished, calls, running, ran)
     for task in tasks:
         obstacle = obstacle or _writes_obstacle(head, task, channels, calls)
     if obstacle:
         return Step(consumed=True, obstacle=obstacle)
     finished = [task for task in tasks if task.finished]
-    route: dict[str, Value] = {}
-    for task in finished:
-        route |= trigger_writes(head, task.writes, task.node)
+    siblings = [task for task in finished if _runs_tools(task, channels, calls, running)]
+    if not siblings and not unfinished:
+        names = ", ".join(repr(task.node) for task in finished)
+        obstacle = (
+            f"all that was pending has finished ({names}) and none of it answers the calls; "
+            "nothing died in a tool, so invoke(None) goes on with it"
+        )
     return Step(
         consumed=True,
-        node=next((task.node for task in tasks if task.kind == "pull" and task.node), None),
-        route=route,
+        obstacle=obstacle,
+        node=_pulled_node(siblings or unfinished),
+        route=_written_triggers(head, siblings) if siblings else None,
+        beside=_written_triggers(head, [task for task in finished if task not in siblings]),
         touched=frozenset(
             write.channel
             for task in finished
@@ -94,6 +128,28 @@ def judge_step(
             if write.channel in head.delta_channels and write.channel not in channels
         ),
     )
+
+
+def _runs_tools(task: Task, channels: frozenset[str], calls: set[str], running: set[str]) -> bool:
+    """Whether a finished task is one of those that answer the calls, and not one beside them."""
+    if task.kind == "push":
+        return bool(set(task.call_ids) & calls)
+    if task.node in running:
+        return True
+    written = (message for name in channels for message in written_messages(task.writes, name))
+    return any(message.kind == "tool" and message.answers in calls for message in written)
+
+
+def _written_triggers(head: Head, tasks: Sequence[Task]) -> dict[str, Value]:
+    """The trigger channels that tasks wrote, with their values."""
+    route: dict[str, Value] = {}
+    for task in tasks:
+        route |= trigger_writes(head, task.writes, task.node)
+    return route
+
+
+def _pulled_node(tasks: Sequence[Task]) -> str | None:
+    return next((task.node for task in tasks if task.kind == "pull" and task.node), None)
 
 
 def lost_by_keeping(head: Head) -> str | None:
@@ -110,11 +166,16 @@ def lost_by_keeping(head: Head) -> str | None:
             return f"{where} has finished, and a new checkpoint would drop what it wrote"
         if task.answered:
             return f"{where} was answered by a person, and a new checkpoint would drop the answer"
+    if any(write.channel == CALLED for write in head.stray_writes):
+        return (
+            "a task that a pending node called has finished, and a new checkpoint would drop its "
+            "result, so that it would run again; going on with invoke(None) takes it up"
+        )
     return None
 
 
 def _unfinished_obstacle(
-    unfinished: Sequence[Task], calls: set[str], running: set[str]
+    unfinished: Sequence[Task], calls: set[str], running: set[str], ran: frozenset[str]
 ) -> str | None:
     """Why giving up the unfinished tasks would lose work that is not a tool call's."""
     strangers = [
@@ -130,9 +191,19 @@ def _unfinished_obstacle(
                 f"the node {task.node!r} was answered by a person and nothing shows that it runs "
                 "tools; going on with invoke(None) takes the answer up"
             )
+        if task.node in ran or _is_hook(task.node):
+            return (
+                f"the node {task.node!r} is pending between the calls and their tools, and would "
+                "be given up; nothing died in a tool, so invoke(None) goes on with it"
+            )
     if strangers and len(unfinished) > 1:
         return f"the node {strangers[0].node!r} is pending beside the calls, and would be given up"
     return None
+
+
+def _is_hook(node: str | None) -> bool:
+    """Whether a node is one that create_agent or create_react_agent puts around its model."""
+    return node in HOOKS or (node or "").endswith(HOOK_ENDS)
 
 
 def _writes_obstacle(

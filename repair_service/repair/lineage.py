@@ -1,0 +1,56 @@
+"""What two checkpoints that follow one another show about the step between them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.rows import HeadRows
+
+
+def was_taken_up(child: HeadRows, parent: HeadRows) -> bool:
+    """Whether a checkpoint is the next step of its parent, and so holds what its tasks wrote.
+
+    A run with `durability="exit"` leaves out the checkpoints between: its last one is a later step.
+    """
+    before, after = parent.row.metadata, child.row.metadata
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return False
+    step = before.get("step")
+    return after.get("source") == "loop" and isinstance(step, int) and after.get("step") == step + 1
+
+
+def one_step_channels(head: Head, ancestors: Sequence[HeadRows]) -> frozenset[str]:
+    """The channels with a value that this thread's history shows to live for one step only.
+
+    Such a channel (`EphemeralValue`) is cleared by the next step although no task of that step
+    wrote to it. Only values that stand in the checkpoint itself are seen to come and go.
+
+    Args:
+        head: The head.
+        ancestors: The checkpoints before it, nearest first.
+
+    Source: langgraph/pregel/_algo.py (`apply_writes`: channels that were not updated are notified
+    of the new step), langgraph/channels/ephemeral_value.py.
+    """
+    candidates = head.valued & _part(head.rows, "channel_values").keys() - head.delta_channels
+    return frozenset(
+        channel
+        for child, parent in pairwise((head.rows, *ancestors))
+        if was_taken_up(child, parent) and parent.writes
+        for channel in candidates
+        if _was_cleared(channel, child, parent)
+    )
+
+
+def _was_cleared(channel: str, child: HeadRows, parent: HeadRows) -> bool:
+    """Whether a channel lost its value with a step in which nobody wrote to it."""
+    if channel not in _part(parent, "channel_values") or channel in _part(child, "channel_values"):
+        return False
+    before, after = (_part(rows, "channel_versions").get(channel) for rows in (parent, child))
+    moved = before is not None and after is not None and before != after
+    return moved and not any(write.channel == channel for write in parent.writes)
+
+
+def _part(rows: HeadRows, name: str) -> Mapping[str, object]:
+    part = rows.row.checkpoint.get(name) if isinstance(rows.row.checkpoint, dict) else None
+    return part if isinstance(part, dict) else {}
