@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from repair_service.checkpoint.compose import caller_updates, is_patch
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.identifiers import successor
+from repair_service.checkpoint.identifiers import successor, timestamp
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
@@ -15,6 +15,7 @@ from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
+from repair_service.repair.heads import ThreadHeads
 from repair_service.repair.late import without_outdated
 from repair_service.repair.lineage import one_step_channels
 from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
@@ -77,20 +78,16 @@ def diagnose(
 
 
 class _Case:
-    """One thread while it is judged: its readable heads, and the reasons of the others."""
+    """One thread while it is judged."""
 
     def __init__(self, thread: ThreadRows, policy: Policy, now: float, fleet: Fleet) -> None:
         self.thread = thread
         self.policy = policy
         self.now = now
         self.fleet = fleet
-        self.heads: dict[str, Head] = {}
-        self.problems: dict[str, str] = {}
-        for namespace, rows in thread.heads.items():
-            try:
-                self.heads[namespace] = read_head(rows)
-            except Unreadable as problem:
-                self.problems[namespace] = str(problem)
+        self.heads = ThreadHeads(thread.heads)
+        stamps = (timestamp(rows.row.checkpoint_id) for rows in thread.heads.values())
+        self.newest = max((stamp for stamp in stamps if stamp is not None), default=None)
 
     def diagnose(self, namespace: str) -> Diagnosis:
         row = self.thread.heads[namespace].row
@@ -102,8 +99,8 @@ class _Case:
             reason="",
             idle_seconds=self._idle(),
         )
-        if namespace in self.problems:
-            return replace(blank, verdict=Verdict.UNREADABLE, reason=self.problems[namespace])
+        if problem := self.heads.problem(namespace):
+            return replace(blank, verdict=Verdict.UNREADABLE, reason=problem)
         head = self.heads[namespace]
         blank = replace(
             blank,
@@ -112,8 +109,8 @@ class _Case:
         )
         try:
             diagnosis = self._judge(head, blank)
-        except Unreadable as problem:
-            return replace(blank, verdict=Verdict.UNREADABLE, reason=str(problem))
+        except Unreadable as unreadable:
+            return replace(blank, verdict=Verdict.UNREADABLE, reason=str(unreadable))
         if diagnosis.patch is None:
             unmended = tuple(replace(fault, mend="none") for fault in diagnosis.faults)
             return replace(diagnosis, faults=unmended)
@@ -121,10 +118,10 @@ class _Case:
 
     def _judge(self, head: Head, blank: Diagnosis) -> Diagnosis:
         namespace = head.row.checkpoint_ns
-        broken = [name for name in outer(namespace) if name in self.problems]
-        if broken:
-            reason = f"the namespace above it cannot be read: {self.problems[broken[0]]}"
-            return replace(blank, verdict=Verdict.UNREADABLE, reason=reason)
+        for name in outer(namespace):
+            if problem := self.heads.problem(name):
+                reason = f"the namespace above it cannot be read: {problem}"
+                return replace(blank, verdict=Verdict.UNREADABLE, reason=reason)
         if not is_live(namespace, self.heads):
             return replace(blank, reason="its task is no longer pending at its parent")
         ancestors = self.thread.ancestors.get(namespace, ())
@@ -287,10 +284,9 @@ class _Case:
 
     def _still_active(self) -> str | None:
         """Why the thread may be running now."""
-        stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]
-        if not stamps:
+        newest = self.newest
+        if newest is None:
             return None
-        newest = max(stamps)
         if self.policy.deployed_at is not None:
             if newest > self.policy.deployed_at:
                 return "its head is not older than the deploy"
@@ -353,8 +349,7 @@ class _Case:
         return ("continue", both) if both else ("park", None)
 
     def _idle(self) -> float | None:
-        stamps = [head.timestamp for head in self.heads.values() if head.timestamp is not None]
-        return max(0.0, self.now - max(stamps)) if stamps else None
+        return None if self.newest is None else max(0.0, self.now - self.newest)
 
 
 def _left_reason(left: Sequence[Finding]) -> str:
