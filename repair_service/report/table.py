@@ -149,6 +149,8 @@ def said_resume(diagnosis: Diagnosis) -> str:
 
 def printable(text: str) -> str:
     """Text from the store without characters that would move a terminal's cursor."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
