@@ -1,7 +1,10 @@
 """The programs that the nursery runs: those of the demo, and some that only tests need."""
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
 from deepagents import create_deep_agent
@@ -11,6 +14,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command, Durability
@@ -138,6 +142,9 @@ _ALONE: Mapping[str, Family] = {
     )
 }
 
+KEY = "LANGGRAPH_AES_KEY"
+"""Where LangGraph looks for the key of an encrypted store."""
+
 FAMILIES: Mapping[str, Family] = {**_ALONE, **teams.FAMILIES, **states.FAMILIES}
 """Every graph that a program can run, by name."""
 
@@ -191,6 +198,39 @@ def die_behind_the_tools(name: str, database_url: str, thread_id: str) -> None:
         )
 
 
+@dataclass(slots=True)
+class Death:
+    """How the tool `slow` dies.
+
+    Attributes:
+        now: Whether it does at all; else it finishes.
+        answered: Whether a person's answer must be on disk first: LangGraph writes it in the
+            background, so it may come later than the tool runs.
+    """
+
+    now: bool = True
+    answered: bool = False
+
+
+@contextmanager
+def dying(family: str, database_url: str) -> Iterator[tuple[Graph, Death]]:
+    """A graph whose tool `slow` is the death of the process."""
+    with RootWitness.connect(database_url) as saver:
+        assert isinstance(saver, RootWitness)
+        if KEY in os.environ:
+            saver.serde = EncryptedSerializer.from_pycryptodome_aes()
+        death = Death()
+
+        def slow(after: int) -> str:
+            if not death.now:
+                return "slow finished"
+            if after < 0:
+                return saver.die_beside(-after)
+            return saver.die_after(after, answer=death.answered)
+
+        yield FAMILIES[family](saver, slow), death
+
+
 def talk(
     family: str,
     database_url: str,
@@ -207,23 +247,10 @@ def talk(
         inputs: Texts are human messages; a mapping under `answer` answers an open question.
         earlier: The durability of all inputs but the last, which is always in sync.
     """
-    with RootWitness.connect(database_url) as saver:
-        assert isinstance(saver, RootWitness)
-
-        last = False
-
-        def slow(after: int) -> str:
-            if not last:
-                return "slow finished"
-            if after < 0:
-                return saver.die_beside(-after)
-            return saver.die_after(after, answer=answered)
-
-        # LangGraph writes an answer in the background, so it may come later than the tool runs.
-        answered = not isinstance(inputs[-1], str)
-        graph = FAMILIES[family](saver, slow)
+    with dying(family, database_url) as (graph, death):
         for place, given in enumerate(inputs, start=1):
             last = place == len(inputs)
+            death.now, death.answered = last, not isinstance(given, str)
             graph.invoke(
                 told(family, graph, thread_id, given)
                 if isinstance(given, str)
@@ -231,3 +258,23 @@ def talk(
                 thread(thread_id),
                 durability="sync" if last else earlier,
             )
+
+
+def fork(family: str, database_url: str, thread_id: str, checkpoint_id: str, text: str) -> None:
+    """Go on from an older checkpoint with a new message, to the death in `slow`."""
+    config = {"configurable": {"thread_id": thread_id, "checkpoint_id": checkpoint_id}}
+    with dying(family, database_url) as (graph, _):
+        graph.invoke(said(text), config, durability="sync")
+
+
+def with_clock(hours: float, program: str, *arguments: Any) -> None:
+    """Run another program on a machine whose clock is so many hours ahead."""
+    right = time.time_ns
+    time.time_ns = lambda: right() + int(hours * 3600) * 1_000_000_000
+    globals()[program](*arguments)
+
+
+def with_key(key: str, program: str, *arguments: Any) -> None:
+    """Run another program in an environment that has the key of an encrypted store."""
+    os.environ[KEY] = key
+    globals()[program](*arguments)

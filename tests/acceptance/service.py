@@ -90,7 +90,7 @@ def assert_repaired(database: Database, *heads: tuple[str, str]) -> list[Diagnos
     """
     before = rows(database)
     done = sweep(database)
-    assert verdicts(done) == dict.fromkeys(heads, Verdict.REPAIRED)
+    assert verdicts(done) == dict.fromkeys(heads, Verdict.REPAIRED), [i.reason for i in done]
     after = rows(database)
     assert_only_added(before, after)
     assert len(after["checkpoints"]) == len(before["checkpoints"]) + len(heads)
