@@ -22,6 +22,7 @@ class Findings:
         step_calls: Those of them that belong to the last message but for results: the calls that
             the pending step is about.
         salvaged: The real results found for open calls.
+        beside: The channels that a dropped task wrote beside a result, so that it is not taken.
         allow: The kinds that the operator allowed to be mended.
         start: Index of the first message at which a fault may be mended.
     """
@@ -30,6 +31,7 @@ class Findings:
     open_calls: tuple[OpenCall, ...]
     step_calls: tuple[OpenCall, ...]
     salvaged: Salvaged
+    beside: frozenset[str]
     allow: frozenset[str]
     start: int
 
@@ -77,12 +79,13 @@ def examine(
     tail = tail_index(messages)
     step_calls = tuple(call for call in calls if call[0] == tail)
     salvaged = from_siblings(head.tasks, channel, step_calls)
-    others = [call for call in calls if call[:2] not in salvaged]
-    salvaged |= from_ancestors(head, transcript, channel, ancestors, others)
-    salvaged = named(head, channel, transcript, salvaged)
     start = 0 if last is None else max(0, len(messages) - last)
+    others = [call for call in calls if call[:2] not in salvaged and call[0] >= start]
+    dropped = from_ancestors(head, transcript, channel, ancestors, others)
+    salvaged |= dropped.results
+    salvaged = named(head, channel, transcript, salvaged)
     findings = find_faults(messages, salvage=salvaged, allow=allow, start=start)
-    return Findings(findings, calls, step_calls, salvaged, allow, start)
+    return Findings(findings, calls, step_calls, salvaged, dropped.beside, allow, start)
 
 
 def faults_of(channel: str, transcript: Transcript, found: Findings) -> tuple[Fault, ...]:

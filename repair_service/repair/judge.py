@@ -10,6 +10,7 @@ from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
 from repair_service.errors import Unreadable
+from repair_service.repair.arrival import arriving
 from repair_service.repair.breakpoints import is_breakpoint, node_runs
 from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
@@ -174,6 +175,12 @@ class _Case:
         if all(findings.early for findings in found.values()):
             reason = f"its faults stand before the last {self.policy.last} messages (--last)"
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        if beside := sorted(set().union(*(findings.beside for findings in found.values()))):
+            reason = (
+                f"a call that a new input overtook wrote the channel {beside[0]!r} beside its "
+                "result, and that was dropped: write both with update_state"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
         history = [step for name in found for step in tool_steps(head, ancestors, name)]
         if updates := caller_updates(head):
@@ -199,6 +206,15 @@ class _Case:
                 "drop: the tools' own way on is not known, or meets it; --route NODE names it"
             )
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        channels = arriving(head, ancestors, route.channels) if route else {}
+        if channels is None:
+            nodes = ", ".join(map(repr, route.nodes)) if route else ""
+            reason = (
+                f"it goes on at {nodes}, and the rows do not tell whether one of them waits for "
+                "the rest of the graph (a deferred node); --route NODE or --resume park"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        route = replace(route, channels=channels) if route else None
         if resume is None:
             reason = f"no channel is known to start the node {self.policy.route!r} in this layout"
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)

@@ -42,7 +42,7 @@ def without_outdated(
     late = from_ancestors(
         head, replace(transcript, messages=bare), channel, ancestors, open_calls(bare)
     )
-    answered = {message.answers for message in late.values()}
+    answered = {message.answers for message in late.results.values()}
     kept = tuple(
         message
         for message in transcript.messages

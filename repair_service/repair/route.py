@@ -85,7 +85,7 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
             tools = [message for message in messages if message.kind == "tool"]
             if not tools or writes[0].task_path.startswith(NOT_OWN_PATHS):
                 continue
-            node = _pulled_node(writes[0])
+            node = pulled_node(writes[0])
             route = trigger_writes(head, writes, node)
             yield ToolStep(
                 graph=graph,
@@ -98,7 +98,7 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
 
 def pulled_nodes(ancestors: Sequence[HeadRows]) -> frozenset[str]:
     """The nodes whose runs the rows before a head show, as far as their paths say it."""
-    found = (_pulled_node(write) for ancestor in ancestors for write in ancestor.writes)
+    found = (pulled_node(write) for ancestor in ancestors for write in ancestor.writes)
     return frozenset(node for node in found if node is not None)
 
 
@@ -172,7 +172,8 @@ def by_task(writes: Iterable[WriteRow]) -> list[list[WriteRow]]:
     return [list(group) for _, group in groupby(ordered, key=lambda write: write.task_id)]
 
 
-def _pulled_node(write: WriteRow) -> str | None:
+def pulled_node(write: WriteRow) -> str | None:
+    """The node that a pulled task's write says it is from; None for a Send's, and in old rows."""
     path = write.task_path
     return path.removeprefix(PULL_PATH) if path.startswith(PULL_PATH) else None
 

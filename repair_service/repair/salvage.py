@@ -7,6 +7,7 @@ pending, and, where an input overtook a step, the finished tasks that LangGraph 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from repair_service.checkpoint.head import Head, Task
@@ -14,7 +15,13 @@ from repair_service.checkpoint.identifiers import NULL_TASK
 from repair_service.checkpoint.rows import HeadRows, WriteRow
 from repair_service.repair.lineage import was_taken_up
 from repair_service.repair.placeholder import message_id
-from repair_service.repair.route import NOT_OWN_PATHS, by_task, readable_messages
+from repair_service.repair.route import (
+    NOT_OWN_PATHS,
+    by_task,
+    pulled_node,
+    readable_messages,
+    trigger_writes,
+)
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.read import read_messages
 from repair_service.transcript.write import with_id
@@ -24,6 +31,29 @@ OpenCall = tuple[int, int, ToolCall]
 
 Salvaged = dict[tuple[int, int], Message]
 """Real results by AI message index and place among its calls."""
+
+CALLED = "__return__"
+"""Where a task of the functional API leaves its result for the node that called it, which finds it
+again by where the node stands (langgraph/pregel/_call.py, _algo.py `prepare_push_task_functional`).
+"""
+
+BOOKKEEPING = frozenset({"__no_writes__", CALLED})
+"""Channels of a task's writes that are no part of the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What tasks left whose step was dropped.
+
+    Attributes:
+        results: The results of tasks that wrote nothing else to the state.
+        beside: The channels that the others wrote beside a result that is wanted. A task has all of
+            its writes taken up or none, and theirs are lost: the result alone may say what the
+            state does not hold.
+    """
+
+    results: Salvaged
+    beside: frozenset[str]
 
 
 def from_siblings(tasks: Iterable[Task], channel: str, calls: Sequence[OpenCall]) -> Salvaged:
@@ -54,7 +84,7 @@ def from_ancestors(
     channel: str,
     ancestors: Sequence[HeadRows],
     calls: Sequence[OpenCall],
-) -> Salvaged:
+) -> Dropped:
     """The results that an overtaking input dropped, found at the checkpoint before the input.
 
     A call's id says which call is meant only where one message of the transcript uses it: ids are
@@ -79,31 +109,38 @@ def from_ancestors(
     uses = Counter(call.id for message in transcript.messages for call in message.calls)
     wanted = {call.id: (index, position) for index, position, call in calls if uses[call.id] == 1}
     found: Salvaged = {}
+    beside: set[str] = set()
     for depth, (child, ancestor) in enumerate(pairwise((head.rows, *ancestors))):
         if not wanted:
             break
         if was_taken_up(child, ancestor):
             continue
-        for message in _dropped_results(ancestor, channel):
+        for message, others in _dropped_results(head, ancestor, channel):
             place = wanted.get(message.answers)
             if place is None:
                 continue
             if _is_older(transcript.messages[place[0]], channel, ancestors, depth):
                 continue
             del wanted[message.answers]
-            if not message.placeholder:
+            beside |= others
+            if not others and not message.placeholder:
                 found[place] = message
-    return found
+    return Dropped(found, frozenset(beside))
 
 
-def _dropped_results(ancestor: HeadRows, channel: str) -> Iterator[Message]:
-    """The tool messages that a checkpoint's own tasks wrote to a channel."""
+def _dropped_results(
+    head: Head, ancestor: HeadRows, channel: str
+) -> Iterator[tuple[Message, set[str]]]:
+    """The tool messages that a checkpoint's own tasks wrote to a channel, and to what else."""
     for writes in by_task(ancestor.writes):
         if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(NOT_OWN_PATHS):
             continue
         messages = written_messages(writes, channel)
-        if not any(message.kind == "overwrite" for message in messages):
-            yield from (message for message in messages if message.kind == "tool")
+        if any(message.kind == "overwrite" for message in messages):
+            continue
+        others = {write.channel for write in writes if write.idx >= 0} - {channel} - BOOKKEEPING
+        others -= trigger_writes(head, writes, pulled_node(writes[0])).keys()
+        yield from ((message, others) for message in messages if message.kind == "tool")
 
 
 def _is_older(caller: Message, channel: str, ancestors: Sequence[HeadRows], depth: int) -> bool:

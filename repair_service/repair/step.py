@@ -12,7 +12,7 @@ from repair_service.checkpoint.compose import keeps_tasks
 from repair_service.checkpoint.head import Head, Task
 from repair_service.checkpoint.tasks import is_trigger
 from repair_service.repair.route import Route, ToolStep, Value, started_nodes, trigger_writes
-from repair_service.repair.salvage import written_messages
+from repair_service.repair.salvage import BOOKKEEPING, CALLED, written_messages
 from repair_service.transcript.message import Message
 
 DEFAULT_TOOL_NODE = "tools"
@@ -27,13 +27,6 @@ HOOKS = frozenset({"pre_model_hook", "post_model_hook"})
 HOOK_ENDS = (".before_agent", ".before_model", ".after_model", ".after_agent")
 """What runs around a model and runs no tools (langgraph/prebuilt/chat_agent_executor.py,
 langchain/agents/factory.py)."""
-
-CALLED = "__return__"
-"""Where a task of the functional API leaves its result for the node that called it, which finds it
-again by where the node stands (langgraph/pregel/_call.py, _algo.py `prepare_push_task_functional`).
-"""
-
-_BOOKKEEPING = frozenset({"__no_writes__", CALLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +216,7 @@ def _writes_obstacle(
             write.idx < 0
             or write.channel in channels
             or write.channel in head.delta_channels
-            or write.channel in _BOOKKEEPING
+            or write.channel in BOOKKEEPING
             or is_trigger(write.channel, head.layout, task.node)
         )
         if not known:

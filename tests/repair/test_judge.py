@@ -114,6 +114,21 @@ def test_results_dropped_by_an_overtaking_message_are_found(thread_rows: LoadThr
     assert diagnosis.resume == "keep"
 
 
+def test_a_dropped_result_is_not_taken_up_without_what_its_task_wrote_beside_it(
+    thread_rows: LoadThread,
+) -> None:
+    thread = thread_rows("agent_overtaken")
+
+    def beside(rows: HeadRows) -> HeadRows:
+        own = (replace(each, idx=7, channel="files", blob=WORD) for each in rows.writes)
+        return replace(rows, writes=(*rows.writes, *own))
+
+    ancestors = tuple(beside(rows) for rows in thread.ancestors[""])
+    diagnosis = judge(replace(thread, ancestors={"": ancestors}))
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "'files'" in diagnosis.reason
+
+
 def test_a_dropped_result_of_an_id_used_twice_is_not_taken_up(thread_rows: LoadThread) -> None:
     thread = thread_rows("agent_overtaken")
     head = thread.heads[""]

@@ -82,6 +82,17 @@ def test_a_late_result_is_taken_up_by_a_parked_thread_too(thread_rows: LoadThrea
     assert diagnosis.patch.pending == frozenset()
 
 
+def test_a_late_result_is_not_taken_without_what_its_task_wrote_beside_it(
+    thread_rows: LoadThread,
+) -> None:
+    policy = Policy(min_idle=0.0)
+    thread = with_late_result(patched(thread_rows("agent_partial"), policy))
+    old, *older = thread.ancestors[""]
+    late = next(write for write in old.writes if write.task_id == "slow-task")
+    old = replace(old, writes=(*old.writes, replace(late, idx=7, channel="files")))
+    assert judge(replace(thread, ancestors={"": (old, *older)}), policy).verdict is Verdict.HEALTHY
+
+
 def test_a_clients_call_waits_where_the_application_copied_our_mark(
     thread_rows: LoadThread,
 ) -> None:
