@@ -1,13 +1,16 @@
 """From a decision to a patch: the mended lists, and the checkpoint that holds them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from repair_service.checkpoint.compose import Change, compose, is_patch, leaked_channels
 from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
+from repair_service.checkpoint.layout import stores_inline
+from repair_service.checkpoint.rows import BlobRow
+from repair_service.checkpoint.triggers import has_fired
 from repair_service.repair.diagnosis import Diagnosis, Patch, Removal
 from repair_service.repair.findings import Findings
 from repair_service.repair.placeholder import placeholder
@@ -88,7 +91,7 @@ def compose_patch(
         blobs=blobs,
         head_id=head.row.checkpoint_id,
         writes_digest=writes_digest(head.rows.writes),
-        pending=frozenset(channels) if step.consumed else pending_keys(head),
+        pending=_fired(head, channels, blobs) if step.consumed else pending_keys(head),
         above=above,
         left=mends["none"],
         salvaged=mends["salvage"],
@@ -103,6 +106,15 @@ def compose_patch(
         route=_route_nodes(mending),
         route_source=mending.route.source if mending.route else None,
         patch=patch,
+    )
+
+
+def _fired(head: Head, channels: Iterable[str], blobs: Iterable[BlobRow]) -> frozenset[str]:
+    """Those of the trigger channels written that start their node: a barrier may wait for more."""
+    stored = {blob.channel: blob for blob in blobs}
+    inline = stores_inline(head.row, head.layout)
+    return frozenset(
+        channel for channel in channels if has_fired(channel, stored.get(channel), inline=inline)
     )
 
 

@@ -9,13 +9,14 @@ from itertools import count
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolCall
 from langchain_core.tools import BaseTool, tool
 from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Send
 
 from repair_service.demo.programs import Graph, said, thread
 from repair_service.repair.verdict import FaultKind, Verdict
@@ -131,6 +132,84 @@ def test_a_finished_branch_is_not_dropped_where_the_tools_way_on_is_unknown(
     (found,) = sweep(database)
     assert found.verdict is Verdict.MANUAL
     assert "'tell'" in found.reason
+
+
+def test_a_branch_that_starts_a_deferred_node_is_left_to_a_person(
+    database: Database, saver: PostgresSaver
+) -> None:
+    def build(builder: StateGraph[Any]) -> None:
+        builder.add_node("watch", idle)
+        builder.add_node("collect", idle, defer=True)
+        builder.add_edge("watch", "collect")
+
+    agent = calling(numbered())
+    graph(saver, "real", agent=agent, more=["watch"], build=build).invoke(said("One."), HERE)
+    broken = graph(saver, "", agent=agent, more=["watch"], build=build)
+    die(broken, "Two.")
+    (found,) = sweep(database)
+    assert found.verdict is Verdict.MANUAL
+    assert "deferred" in found.reason
+    assert "tools" in broken.get_state(HERE).next
+
+
+def test_a_deferred_node_behind_the_tools_is_started_in_the_form_that_it_can_read(
+    database: Database, saver: PostgresSaver
+) -> None:
+    @tool
+    def fast() -> str:
+        """Be quick."""
+        return "fast"
+
+    def agent(state: MessagesState) -> dict[str, Any]:
+        if state["messages"][-1].type == "tool":
+            return {"messages": [AIMessage("done")]}
+        calls: list[ToolCall] = [
+            {"name": name, "args": {}, "id": name} for name in ("fast", "slow")
+        ]
+        return {"messages": [AIMessage("", tool_calls=calls)]}
+
+    def program(outcome: str) -> Graph:
+        builder = StateGraph(MessagesState)
+        builder.add_node("agent", agent)
+        builder.add_node("tools", ToolNode([fast, *slow(outcome)], handle_tool_errors=False))
+        builder.add_node("collect", idle, defer=True)
+        builder.add_edge(START, "agent")
+        builder.add_conditional_edges(
+            "agent",
+            lambda state: [
+                Send("tools", [call]) for call in getattr(state["messages"][-1], "tool_calls", [])
+            ],
+            ["tools"],
+        )
+        builder.add_edge("tools", "collect")
+        builder.add_edge("collect", "agent")
+        return builder.compile(checkpointer=saver)
+
+    die(program(""), "One.")
+    (found,) = sweep(database)
+    assert (found.verdict, found.route) == (Verdict.REPAIRED, ("collect",))
+    assert program("real").get_state(HERE).next == ("collect",)
+    assert program("real").invoke(None, HERE)["messages"][-1].text == "done"
+
+
+def test_a_barrier_that_only_a_branch_beside_reached_goes_on_waiting(
+    database: Database, saver: PostgresSaver
+) -> None:
+    def build(builder: StateGraph[Any]) -> None:
+        for name in ("watch", "check", "merge"):
+            builder.add_node(name, idle)
+        builder.add_edge("tools", "check")
+        builder.add_edge(["check", "watch"], "merge")
+
+    agent = calling(numbered())
+    graph(saver, "real", agent=agent, more=["watch"], build=build).invoke(said("One."), HERE)
+    broken = graph(saver, "", agent=agent, more=["watch"], build=build)
+    die(broken, "Two.")
+    (found,) = sweep(database)
+    assert found.verdict is Verdict.REPAIRED
+    assert set(broken.get_state(HERE).next) == {"agent", "check"}
+    ran = [name for update in broken.stream(None, HERE, stream_mode="updates") for name in update]
+    assert sorted(ran) == ["agent", "check", "merge"]
 
 
 def reviewed(saver: PostgresSaver, dies: bool, identifiers: Callable[[], str]) -> Graph:
