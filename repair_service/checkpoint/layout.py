@@ -1,7 +1,7 @@
 """How a head's values are laid out: by which library, and in which version of its format."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from repair_service.checkpoint.head import Layout
@@ -23,6 +23,7 @@ PARENT_SENDS_LAYOUTS: frozenset[Layout] = frozenset({"python-1", "python-2", "py
 """Layouts that keep scheduled Sends in the pending writes of the parent checkpoint."""
 
 _TEXT_VERSION = re.compile(r"[0-9]+(\.\S+)?")
+_TEXT_VERSIONS = re.compile(r"[0-9]+(\.\S+)?(\n[0-9]+(\.\S+)?)*")
 
 
 def layout_of(row: CheckpointRow) -> Layout:
@@ -53,16 +54,17 @@ def channel_versions(row: CheckpointRow) -> Mapping[str, str | int | float]:
     checkpoint = mapping(row.checkpoint, "the checkpoint")
     versions = mapping(checkpoint.get("channel_versions"), "`channel_versions`")
     for version in versions.values():
-        text = isinstance(version, str) and is_version_text(version)
+        text = isinstance(version, str) and _TEXT_VERSION.fullmatch(version)
         number = isinstance(version, int | float) and not isinstance(version, bool)
         if not text and not number:
             raise Unreadable("a channel version is neither a version text nor a number")
     return versions
 
 
-def is_version_text(version: str) -> bool:
-    """Whether a text is a version as Python's saver writes it: an integer, and a fraction."""
-    return _TEXT_VERSION.fullmatch(version) is not None
+def are_version_texts(texts: Collection[str]) -> bool:
+    """Whether all texts are versions as Python's saver writes them: an integer, and a fraction."""
+    joined = "\n".join(texts)
+    return joined.count("\n") == len(texts) - 1 and _TEXT_VERSIONS.fullmatch(joined) is not None
 
 
 def versions_seen(row: CheckpointRow) -> Mapping[str, Mapping[str, str | int | float]]:

@@ -28,6 +28,8 @@ class BlobRow:
         blob: The bytes; None where the row has none, or where they were not fetched.
         cipher: The cipher the stored bytes were encrypted with (`aes`), None for plain ones.
         problem: Why the bytes cannot be used (no key, wrong key), None where they can.
+        left_out: Whether there are bytes that were not fetched because they do not begin as a list
+            of messages does. Only a scan leaves any out.
     """
 
     channel: str
@@ -36,6 +38,7 @@ class BlobRow:
     blob: bytes | None
     cipher: str | None = None
     problem: str | None = None
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _from_blob(head: Head, channel: str) -> Transcript | None:
         if channel not in head.valued and channel in _without_blob(head):
             _refuse_if_stored(head, channel)
         return None
-    if blob.type in _NO_LISTS:
+    if blob.type in _NO_LISTS or blob.left_out:
         return None
     _refuse_unusable(channel, blob)
     if blob.type not in _LISTS:
@@ -106,6 +106,8 @@ def _from_blob(head: Head, channel: str) -> Transcript | None:
 def _refuse_corrupt(head: Head) -> None:
     """Refuse a head without any list where one may be cut off too early to be known as one."""
     for channel, blob in head.rows.blobs.items():
+        if blob.left_out and _holds_state(head, channel):
+            raise Unreadable(f"the bytes of the channel {channel!r} were not fetched")
         if blob.type in _LISTS and blob.blob is not None and _holds_state(head, channel):
             _read(channel, blob)
 

@@ -14,10 +14,8 @@ from repair_service.store.facts import StoreFacts
 from repair_service.store.history import History
 from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
+from repair_service.store.pace import Pace
 from repair_service.store.removal import Removing, WrittenPatch
-
-BATCH_HEADS = 200
-"""Heads held in memory at once. With lists of a few hundred KB this is some tens of MB."""
 
 STATEMENT_TIMEOUT = 60_000
 """Milliseconds. A batch reads in well under a second; a minute means a server in trouble."""
@@ -137,37 +135,67 @@ class Store:
         threads: Sequence[str] = (),
         namespace: str | None = None,
         since: float | None = None,
-        batch_size: int = BATCH_HEADS,
+        batch_size: int | None = None,
     ) -> Iterator[list[HeadRows]]:
         """The heads of the store, in batches, by thread and then by namespace.
 
         No history is read: the heads are found by a skip scan over the primary key. A batch holds
         whole threads, and more than `batch_size` heads only for a thread that has more alone.
+        Large values that are no lists of messages are left out; `in_whole` fetches them.
 
         Args:
             threads: Only these threads, in this order; all of them where empty.
             namespace: Only heads of this namespace (the empty text is the root).
             since: Only heads whose id is not older than this, seconds since 1970. An id that tells
                 no time is taken in.
-            batch_size: Heads a batch.
+            batch_size: Heads a batch; None for batches of about half a second, what the caller
+                does with one included.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        for some in self._thread_ids(threads, batch_size):
+        asked = storable(threads) if threads else None
+        after: str | None = None
+        pace = Pace()
+        while True:
+            size = batch_size or pace.size
+            pace.begin()
             with self._connection.reading():
+                some = self._next_threads(asked, after, size)
+                if not some:
+                    return
                 places = self._loader().heads(some)
-            chosen = [
-                place
-                for place in places
-                if namespace in (None, place.checkpoint_ns) and _is_since(place, since)
-            ]
-            for batch in _whole_threads(chosen, batch_size):
+                chosen = [
+                    place
+                    for place in places
+                    if namespace in (None, place.checkpoint_ns) and _is_since(place, since)
+                ]
+                batches = list(_whole_threads(chosen, size))
+                rows = self._loader().head_rows(batches[0], whole=False) if batches else []
+            if rows:
+                yield rows
+            for batch in batches[1:]:
                 with self._connection.reading():
-                    rows = self._loader().head_rows(batch)
+                    rows = self._loader().head_rows(batch, whole=False)
                 if rows:
                     yield rows
+            pace.end(len(places))
+            after = some[-1]
+
+    def in_whole(self, rows: Sequence[HeadRows]) -> list[HeadRows]:
+        """Heads of a scan again, with every value; without those that are gone.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        places = [
+            Place(each.row.thread_id, each.row.checkpoint_ns, each.row.checkpoint_id)
+            for each in rows
+        ]
+        with self._connection.reading():
+            return self._loader().head_rows(places)
 
     def threads(self, ids: Sequence[str], *, depth: int = 500) -> dict[str, ThreadRows]:
         """Threads as a whole: every head with its ancestors, nearest first.
@@ -298,21 +326,13 @@ class Store:
     def _history(self) -> History:
         return History(self._connection, self._loader())
 
-    def _thread_ids(self, threads: Sequence[str], size: int) -> Iterator[list[str]]:
-        """The threads that were asked for, or all of them; so many at a time."""
-        if threads:
-            asked = storable(threads)
-            for start in range(0, len(asked), size):
-                yield asked[start : start + size]
-            return
-        after: str | None = None
-        while True:
-            with self._connection.reading():
-                rows = self._connection.rows("next_threads", {"after": after, "limit": size})
-            if not rows:
-                return
-            yield [row.thread_id for row in rows]
-            after = rows[-1].thread_id
+    def _next_threads(self, asked: list[str] | None, after: str | None, size: int) -> list[str]:
+        """The threads behind one, of those that were asked for or of all."""
+        if asked is not None:
+            start = 0 if after is None else asked.index(after) + 1
+            return asked[start : start + size]
+        rows = self._connection.rows("next_threads", {"after": after, "limit": size})
+        return [row.thread_id for row in rows]
 
 
 def _is_since(place: Place, since: float | None) -> bool:

@@ -1,10 +1,11 @@
 """Rows of the database as the dataclasses that travel between the rooms."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, WriteRow
+from repair_service.store.arrays import text_array
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import decrypt, split_type
 
@@ -49,15 +50,21 @@ class Loader:
     def heads(self, threads: Sequence[str]) -> list[Place]:
         """The heads of some threads, by thread as asked, then by namespace."""
         namespaces: dict[str, list[Place]] = {thread: [] for thread in threads}
-        for row in self._connection.rows("heads", {"threads": list(threads)}):
+        for row in self._connection.rows("heads", {"threads": text_array(threads)}):
             namespaces[row.thread_id].append(Place(*row))
         # The walk goes down through the namespaces of a thread.
         return [place for places in namespaces.values() for place in reversed(places)]
 
-    def head_rows(self, places: Sequence[Place]) -> list[HeadRows]:
-        """All that belongs to some checkpoints, in their order; without those that are gone."""
+    def head_rows(self, places: Sequence[Place], *, whole: bool = True) -> list[HeadRows]:
+        """All that belongs to some checkpoints, in their order; without those that are gone.
+
+        Args:
+            places: The checkpoints.
+            whole: Whether large values that are no lists of messages are wanted too.
+        """
+        keys = _keys(places)
         rows: dict[int, CheckpointRow] = {}
-        for found in self._connection.rows("checkpoints", _keys(places)):
+        for found in self._connection.rows("checkpoints", keys):
             index = found.position - 1
             rows[index] = CheckpointRow(
                 thread_id=places[index].thread_id,
@@ -67,7 +74,7 @@ class Loader:
                 checkpoint=found.checkpoint,
                 metadata=found.metadata,
             )
-        blobs = self._blobs(places)
+        blobs = self._blobs(keys, len(places), whole)
         writes = self.writes(places)
         sends = self._parents_sends(list(rows.values()))
         return [
@@ -97,13 +104,21 @@ class Loader:
             for index in range(len(places))
         }
 
-    def blob_row(self, channel: str, version: str, stored: str, blob: bytes | None) -> BlobRow:
+    def blob_row(
+        self,
+        channel: str,
+        version: str,
+        stored: str,
+        blob: bytes | None,
+        *,
+        left_out: bool = False,
+    ) -> BlobRow:
         """A row of `checkpoint_blobs`, decrypted where it has bytes and the key is there."""
         plain, cipher = split_type(stored)
         problem = None
         if cipher is not None and blob is not None:
             blob, problem = decrypt(cipher, blob, self._aes_key)
-        return BlobRow(channel, version, plain, blob, cipher, problem)
+        return BlobRow(channel, version, plain, blob, cipher, problem, left_out)
 
     def _write_row(self, place: Place, row: Any) -> WriteRow:
         plain, cipher = split_type(row.type)
@@ -123,11 +138,11 @@ class Loader:
             problem=problem,
         )
 
-    def _blobs(self, places: Sequence[Place]) -> dict[int, dict[str, BlobRow]]:
-        blobs: dict[int, dict[str, BlobRow]] = {index: {} for index in range(len(places))}
-        for row in self._connection.rows("blobs", _keys(places)):
+    def _blobs(self, keys: Mapping[str, str], count: int, whole: bool) -> list[dict[str, BlobRow]]:
+        blobs: list[dict[str, BlobRow]] = [{} for _ in range(count)]
+        for row in self._connection.rows("blobs", {"whole": whole, **keys}):
             blobs[row.position - 1][row.channel] = self.blob_row(
-                row.channel, row.version, row.type, row.blob
+                row.channel, row.version, row.type, row.blob, left_out=row.left_out
             )
         return blobs
 
@@ -163,10 +178,10 @@ def keeps_sends_at_parent(row: CheckpointRow) -> bool:
     )
 
 
-def _keys(places: Sequence[Place]) -> dict[str, Any]:
+def _keys(places: Sequence[Place]) -> dict[str, str]:
     """The parameters of a statement that looks up checkpoints by primary key."""
     return {
-        "threads": [place.thread_id for place in places],
-        "namespaces": [place.checkpoint_ns for place in places],
-        "checkpoints": [place.checkpoint_id for place in places],
+        "threads": text_array(place.thread_id for place in places),
+        "namespaces": text_array(place.checkpoint_ns for place in places),
+        "checkpoints": text_array(place.checkpoint_id for place in places),
     }

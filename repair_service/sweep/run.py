@@ -106,7 +106,7 @@ class Sweep:
         for batch in self._store.scan(
             threads=selection.threads, namespace=selection.namespace, since=selection.since
         ):
-            suspects = [rows for rows in batch if not is_clean(rows)]
+            suspects = self._suspects(batch)
             for rows in batch:
                 self.totals.heads += 1
                 if rows.row.thread_id != last_thread:
@@ -116,6 +116,16 @@ class Sweep:
             yield from self._examined(suspects)
             if self._on_progress:
                 self._on_progress(self.totals)
+
+    def _suspects(self, batch: Sequence[HeadRows]) -> list[HeadRows]:
+        """The heads of a batch that are not clean by themselves, in order."""
+        suspects = [rows for rows in batch if not is_clean(rows)]
+        unsure = [rows for rows in suspects if any(b.left_out for b in rows.blobs.values())]
+        if not unsure:
+            return suspects
+        # A head without any list of messages is clean only if nothing in it is a list cut short.
+        clean = {_place(rows) for rows in self._store.in_whole(unsure) if is_clean(rows)}
+        return [rows for rows in suspects if _place(rows) not in clean]
 
     def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
         """Judge suspects with the whole rows of their threads."""
@@ -170,3 +180,7 @@ class Sweep:
         return write_patch(
             self._store, diagnosis, self._policy, self._record, active_query=self._active_query
         )
+
+
+def _place(rows: HeadRows) -> tuple[str, str]:
+    return rows.row.thread_id, rows.row.checkpoint_ns
