@@ -29,11 +29,13 @@ class NodeRun:
     """One time a node ran.
 
     Attributes:
+        thread_id: The thread it ran in.
         graph: The graph it ran in.
         node: The node.
         stopped: Whether the run had stopped before it, with no question asked, and was resumed.
     """
 
+    thread_id: str
     graph: Graph
     node: str
     stopped: bool
@@ -46,10 +48,13 @@ def node_runs(head: Head, ancestors: Sequence[HeadRows]) -> Iterator[NodeRun]:
     for place, (newer, older) in enumerate(pairwise(chain)):
         if not (_is_document(newer) and _is_document(older)):
             continue
+        if newer.row.metadata.get("source") != "loop":
+            # An input drops what was pending, and a fork or an update runs nothing.
+            continue
         stopped = _was_resumed_at(older, newer)
         before = chain[place + 2] if place + 2 < len(chain) else None
         for node in sorted(_ran(older, newer, before)):
-            yield NodeRun(graph, node, stopped)
+            yield NodeRun(head.row.thread_id, graph, node, stopped)
 
 
 def is_breakpoint(
@@ -60,13 +65,18 @@ def is_breakpoint(
     Args:
         node: A node that is pending at the head.
         own: The thread's own node runs, latest first: where they are enough, they decide.
-        fleet: Gives those of other threads; asked only where the thread's own leave it open.
+        fleet: Gives those of a sample of threads; asked only where the thread's own leave it open.
+            The thread itself may be among them, and is not counted twice.
         head: The head.
     """
     mine = [run.stopped for run in own if run.node == node][:AGAIN_AND_AGAIN]
     if len(mine) < AGAIN_AND_AGAIN and all(mine):
         graph = graph_of(head)
-        mine += [run.stopped for run in fleet() if run.node == node and graph.may_be(run.graph)]
+        mine += [
+            run.stopped
+            for run in fleet()
+            if run.node == node and run.thread_id != head.row.thread_id and graph.may_be(run.graph)
+        ]
     return len(mine) >= AGAIN_AND_AGAIN and all(mine)
 
 

@@ -91,8 +91,8 @@ def from_ancestors(
     used again in later turns, and a result of another turn is no result of this one. The other turn
     may have been trimmed from the list, so two more things must hold. The result was dropped: one
     that the next step took up stood in the list, and whoever removed it wanted it gone. And it is
-    not older than the call's own message. Writes of the caller (`update_state`) are not a task's,
-    and never taken; nor is a list that replaced another.
+    not older than the call's own message as it stands now. Writes of the caller (`update_state`)
+    are not a task's, and never taken; nor is a list that replaced another.
 
     Args:
         head: The head.
@@ -119,7 +119,7 @@ def from_ancestors(
             place = wanted.get(message.answers)
             if place is None:
                 continue
-            if _is_older(transcript.messages[place[0]], channel, ancestors, depth):
+            if _answers_another(transcript.messages[place[0]], channel, ancestors, depth):
                 continue
             del wanted[message.answers]
             beside |= others
@@ -143,20 +143,25 @@ def _dropped_results(
         yield from ((message, others) for message in messages if message.kind == "tool")
 
 
-def _is_older(caller: Message, channel: str, ancestors: Sequence[HeadRows], depth: int) -> bool:
-    """Whether what an ancestor's tasks wrote is older than a message, as far as the rows say it.
+def _answers_another(
+    caller: Message, channel: str, ancestors: Sequence[HeadRows], depth: int
+) -> bool:
+    """Whether what an ancestor's tasks wrote answers another form of a message, or is older.
 
-    The message may have been written again since (a list that is trimmed at each step), so its
-    first writing counts: where there is one, but none before the ancestor, the message is younger.
+    The message may have been written again since (a list that is trimmed at each step): its last
+    writing before the ancestor counts, and must be what stands in the list now. A person who goes
+    back and edits a call keeps its id. Where no writing is on disk the rows say nothing against it.
     """
     if caller.id is None:
         return False
-    born = [
-        place
+    written = [
+        (place, message.raw)
         for place, ancestor in enumerate(ancestors)
-        if any(message.id == caller.id for message in readable_messages(ancestor.writes, channel))
+        for message in readable_messages(ancestor.writes, channel)
+        if message.id == caller.id
     ]
-    return bool(born) and born[-1] <= depth
+    before = [raw for place, raw in written if place > depth]
+    return before[0] != caller.raw if before else bool(written)
 
 
 def written_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:
