@@ -64,6 +64,26 @@ def test_one_answer_of_two_leaves_the_thread_waiting(
     assert answer["messages"][-1].text == "The tools said: approved: yes / approved: no"
 
 
+def test_questions_of_which_some_are_answered_protect_the_dead_sibling(
+    database: Database, saver: PostgresSaver, nursery: Nursery
+) -> None:
+    inputs = ["Ask me twice, and call slow."]
+    assert nursery.run("talk", "agent", database.url, "asks", inputs) == KILLED
+    graph = FAMILIES["agent"](saver, quick)
+    this, that = graph.get_state(thread("asks")).interrupts
+    assert_waiting(database, "asks")
+
+    # Answered by id: the sibling lives this time, and the other question is open still.
+    graph.invoke(Command(resume={this.id: "yes"}), thread("asks"), durability="sync")
+
+    assert_waiting(database, "asks")
+    answer = graph.invoke(Command(resume={that.id: "no"}), thread("asks"), durability="sync")
+    assert answer["messages"][-1].text == (
+        "The tools said: approved: yes / approved: no / slow finished"
+    )
+    assert audit(database) == []
+
+
 @pytest.mark.parametrize(
     ("family", "text", "answer"),
     [
