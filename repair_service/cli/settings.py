@@ -204,7 +204,7 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
         _RENAMED.get(name, name): value
         for name, value in flags.items()
         if value is not None
-        and value != []
+        and value not in ([], ())
         and name not in {"config", "debug", "thread_id", "keep"}
     }
     path = _file_path(flags.get("config"))

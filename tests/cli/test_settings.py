@@ -61,6 +61,7 @@ def test_flags_that_were_not_given_leave_the_rest_alone(monkeypatch: pytest.Monk
     monkeypatch.setenv("REPAIR_THREAD", "a, b")
     assert load_settings({"thread": None, "yes": None}).thread == ("a", "b")
     assert load_settings({"thread": []}).thread == ("a", "b")
+    assert load_settings({"thread": ()}).thread == ("a", "b")
     assert load_settings({"thread": ["x,y"]}).thread == ("x,y",)
 
 

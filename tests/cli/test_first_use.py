@@ -1,0 +1,39 @@
+"""What an operator meets who sets something up, or mistypes it, for the first time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.conftest import Corpus, Database
+
+
+@pytest.fixture
+def store(load_corpus: Callable[[str], Corpus]) -> Database:
+    return load_corpus("python-1.2.24").database
+
+
+@pytest.fixture
+def audit(command: Command, store: Database, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The audit of that store, named in the environment."""
+    monkeypatch.setenv("DATABASE_URL", store.url)
+    monkeypatch.setenv("REPAIR_SCHEMA", store.schema)
+    return lambda *arguments: command("audit", *arguments)
+
+
+def test_names_in_a_variable_reach_the_verb(
+    audit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert audit("--format", "json").items["agent_first_call"]["verdict"] == "repairable"
+    monkeypatch.setenv("REPAIR_CLIENT_TOOL", "slow")
+    assert audit("--format", "json").items["agent_first_call"]["verdict"] == "waiting"
+
+
+def test_names_in_the_file_reach_the_verb(audit: Command, tmp_path: Path) -> None:
+    (tmp_path / "repair-service.toml").write_text('client_tool = ["slow"]\nthread = "agent_ask"\n')
+    ran = audit("--format", "json")
+    assert ran.document["run"]["options"]["client_tool"] == ["slow"]
+    assert list(ran.items) == ["agent_ask"]
+    given = audit("--format", "json", "--thread", "agent_first_call")
+    assert list(given.items) == ["agent_first_call"]
