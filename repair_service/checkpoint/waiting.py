@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from repair_service.checkpoint.identifiers import interrupt_id
+from repair_service.checkpoint.identifiers import NULL_TASK, interrupt_id
 from repair_service.checkpoint.rows import WriteRow
 from repair_service.checkpoint.values import constructed, decode
 from repair_service.errors import Unreadable
@@ -66,6 +66,26 @@ def question_of(task: Asking, others: Iterable[Asking], caller: Iterable[WriteRo
         return "answered" if _caller_answers(task, told, list(others), caller) else "open"
     except Unreadable:
         return "open"
+
+
+def asked_in_a_call(stray: Iterable[WriteRow]) -> bool:
+    """Whether a task that a pending node called (functional API) has an open question.
+
+    Such a task asks for itself; its node asks too, but only once all that it called has ended.
+
+    Args:
+        stray: The writes of a head that belong to none of its own tasks.
+    """
+    asking: dict[str, list[WriteRow]] = {}
+    for write in stray:
+        asking.setdefault(write.task_id, []).append(write)
+    caller = asking.pop(NULL_TASK, [])
+    if any(write.channel == ANSWER for write in caller):
+        return False
+    return any(
+        any(write.channel == QUESTION for write in writes) and not is_finished(writes)
+        for writes in asking.values()
+    )
 
 
 def _caller_answers(

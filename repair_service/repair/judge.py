@@ -9,6 +9,7 @@ from repair_service.checkpoint.identifiers import successor, timestamp
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
+from repair_service.checkpoint.waiting import asked_in_a_call
 from repair_service.errors import Unreadable
 from repair_service.repair.arrival import arriving
 from repair_service.repair.breakpoints import is_breakpoint, node_runs
@@ -239,6 +240,8 @@ class _Case:
         below = live_below(namespace, self.heads)
         asked_below = {parent.task_id for name in below if (parent := parent_task(name))}
         for name in (namespace, *below):
+            if self.heads[name].tasks and asked_in_a_call(self.heads[name].stray_writes):
+                return "an interrupt in a task that a pending node called has no answer yet"
             for task in self.heads[name].tasks:
                 if task.interrupted or (task.answered and asked_below & set(task.ids)):
                     node = f" at the node {task.node!r}" if task.node else ""

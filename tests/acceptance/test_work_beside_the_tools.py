@@ -6,6 +6,7 @@ failed.
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from threading import Event
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -16,7 +17,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Send
+from langgraph.types import Send, interrupt
 
 from repair_service.demo.programs import Graph, said, thread
 from repair_service.repair.verdict import FaultKind, Verdict
@@ -285,6 +286,45 @@ def test_what_a_pending_node_had_done_is_not_done_again(
     assert "run again" in found.reason
     program(False).invoke(None, HERE)
     assert done == ["paid"]
+
+
+def test_a_question_of_a_called_task_protects_the_step(
+    database: Database, saver: PostgresSaver
+) -> None:
+    asked = Event()
+
+    class Witness(PostgresSaver):
+        """Knows when the question has reached the database."""
+
+        def put_writes(self, config: Any, writes: Any, *task: str) -> None:
+            super().put_writes(config, writes, *task)
+            if any(channel == "__interrupt__" for channel, _ in writes):
+                asked.set()
+
+    @task
+    def ask() -> str:
+        return str(interrupt("May I?"))
+
+    @task
+    def send() -> None:
+        assert asked.wait(10)
+        raise Died
+
+    def work(state: MessagesState) -> None:
+        asking, sending = ask(), send()
+        sending.result()
+        asking.result()
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("tools", work)
+    builder.add_edge(START, "tools")
+    call = AIMessage("", tool_calls=[{"name": "slow", "args": {}, "id": "call_0"}])
+    with pytest.raises(Died):
+        builder.compile(checkpointer=Witness(saver.conn)).invoke(
+            {"messages": [call]}, HERE, durability="sync"
+        )
+    (found,) = sweep(database)
+    assert found.verdict is Verdict.WAITING
 
 
 def test_a_result_of_a_trimmed_turn_is_no_result_of_a_call_with_the_same_id(
