@@ -63,7 +63,7 @@ def test_a_repairable_head_says_what_would_be_written() -> None:
     ],
 )
 def test_where_it_goes_on_is_said(resume: str, said: str) -> None:
-    assert lines(diagnosis(resume=resume, route=()))[-1].endswith(f"; {said}")
+    assert lines(diagnosis(resume=resume, route=()))[-1].endswith(said)
 
 
 def test_a_head_that_is_left_says_why() -> None:
