@@ -4,7 +4,7 @@ from collections.abc import Container
 from dataclasses import replace
 
 from repair_service.checkpoint.rows import ThreadRows
-from repair_service.errors import Drifted, RepairFailed
+from repair_service.errors import Drifted, RepairFailed, Unreadable
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with
@@ -60,6 +60,8 @@ def write_patch(
             )
     except Drifted as drift:
         return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
+    except Unreadable as problem:
+        return replace(diagnosis, verdict=Verdict.UNREADABLE, reason=str(problem), patch=None)
     except RepairFailed as failure:
         return replace(diagnosis, verdict=Verdict.FAILED, reason=str(failure))
     return replace(diagnosis, verdict=Verdict.REPAIRED)
