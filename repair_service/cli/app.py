@@ -9,12 +9,18 @@ from typing import Annotated, Any
 import typer
 
 import repair_service
+from repair_service.cli.apply import apply
 from repair_service.cli.audit import audit
+from repair_service.cli.db import db
 from repair_service.cli.demo import demo
 from repair_service.cli.doctor import doctor
+from repair_service.cli.plan import plan
 from repair_service.cli.repair import repair
+from repair_service.cli.report import report
+from repair_service.cli.runs import runs
 from repair_service.cli.show import show
 from repair_service.cli.sweep import sweep
+from repair_service.cli.undo import undo
 from repair_service.errors import Refused, RepairServiceError, UsageError
 
 PROGRAM = "repair-service"
@@ -74,6 +80,12 @@ app.command()(audit)
 app.command()(sweep)
 app.command()(show)
 app.command()(repair)
+app.command()(plan)
+app.command()(apply)
+app.command()(undo)
+app.add_typer(runs)
+app.command()(report)
+app.add_typer(db)
 
 
 def main(arguments: list[str] | None = None) -> int:

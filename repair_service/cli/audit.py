@@ -15,6 +15,7 @@ def audit(
     context: typer.Context,
     database_url: options.DatabaseUrl = None,
     schema: options.Schema = None,
+    ledger_url: options.LedgerUrl = None,
     config: options.Config = None,
     thread: options.Thread = None,
     namespace: options.Namespace = None,
@@ -22,11 +23,15 @@ def audit(
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,
+    active_query: options.ActiveQuery = None,
     breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
+    last: options.Last = None,
+    reason: options.Reason = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
     exit_zero: options.ExitZero = None,
@@ -35,7 +40,8 @@ def audit(
     """Find the damaged threads and say what would be written. Writes nothing.
 
     It takes the same decisions as sweep. Every head that is not healthy is listed, with its
-    verdict, its faults, and what sweep would do about them.
+    verdict, its faults, and what sweep would do about them. Where there is a ledger (db upgrade)
+    the findings are kept there, for runs and report.
 
     \b
     Examples:
@@ -57,12 +63,15 @@ def audit(
 
 def advise(outcome: "Outcome", flags: Mapping[str, Any]) -> str | None:
     """What to type after an audit."""
-    from repair_service.cli.next_command import ACTIVITY, POLICY, SELECTION, STORE, next_command
+    from repair_service.cli import next_command as command
+    from repair_service.cli.next_command import next_command
     from repair_service.repair.verdict import Verdict
 
     if outcome.totals.verdicts[Verdict.REPAIRABLE]:
-        return next_command("sweep", flags, STORE + SELECTION + ACTIVITY + POLICY)
+        chosen = command.SELECTION + command.ACTIVITY + command.POLICY
+        return next_command("sweep", flags, command.STORE + command.LEDGER + chosen)
     for verdict in (Verdict.FAILED, Verdict.MANUAL, Verdict.UNREADABLE):
         if verdict in outcome.first:
-            return next_command("show", flags, STORE + POLICY, outcome.first[verdict].thread_id)
+            names = command.STORE + command.POLICY
+            return next_command("show", flags, names, outcome.first[verdict].thread_id)
     return None

@@ -41,14 +41,12 @@ def doctor(
      64  wrong usage
     """
     from repair_service.cli.next_command import STORE, next_command
-    from repair_service.cli.running import open_output
+    from repair_service.cli.opening import one_answer, open_output
     from repair_service.cli.settings import load_settings
-    from repair_service.errors import UsageError
     from repair_service.report.checks import exit_code_of, write_checks, write_checks_json
 
     settings = load_settings(context.params)
-    if settings.format == "jsonl":
-        raise UsageError("--format: doctor has one answer, as table or as json.")
+    one_answer("doctor", settings)
     with open_output(settings) as out:
         checks = _checks(settings)
         code = exit_code_of(checks)
@@ -61,7 +59,7 @@ def doctor(
 def _checks(settings: "Settings") -> "list[Check]":
     from langgraph.checkpoint.postgres.base import MIGRATIONS
 
-    from repair_service.cli.running import store_address
+    from repair_service.cli.opening import store_address
     from repair_service.cli.settings import aes_key
     from repair_service.errors import StoreUnreachable
     from repair_service.report.checks import Check, checks_of

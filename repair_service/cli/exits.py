@@ -16,7 +16,9 @@ class ExitCode(IntEnum):
     FAULTS = 2
     """Faults found (audit), or left (sweep, repair)."""
     PARTLY_FAILED = 3
-    """A patch did not read back as healthy and was rolled back."""
+    """A patch did not read back as healthy and was rolled back; or a bound stopped the run."""
+    STALE = 4
+    """A plan does not fit the store any more, or was applied before."""
     REFUSED = 5
     """A safety rail refused."""
     USAGE = 64
@@ -31,7 +33,9 @@ LEFT = (Verdict.REPAIRABLE, Verdict.MANUAL, Verdict.UNREADABLE, Verdict.DRIFTED)
 """Something is wrong, or was when the head was judged, and nothing was mended."""
 
 
-def exit_code(verdicts: Mapping[Verdict, int], *, exit_zero: bool, one_thread: bool) -> ExitCode:
+def exit_code(
+    verdicts: Mapping[Verdict, int], *, exit_zero: bool, one_thread: bool = False
+) -> ExitCode:
     """The exit code of a run that came to its end.
 
     Args:

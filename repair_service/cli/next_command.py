@@ -7,13 +7,22 @@ from typing import Any
 PROGRAM = "repair-service"
 
 STORE = ("database_url", "schema", "config")
+LEDGER = ("ledger_url",)
 SELECTION = ("thread", "namespace", "since")
-ACTIVITY = ("min_idle", "deployed_at", "settle")
-POLICY = ("breakpoint", "client_tool", "resume", "route", "allow")
+ACTIVITY = ("min_idle", "deployed_at", "settle", "active_query")
+POLICY = (
+    "breakpoint",
+    "infer_breakpoints",
+    "client_tool",
+    "resume",
+    "route",
+    "allow",
+    "last",
+)
 
 
 def next_command(
-    verb: str, flags: Mapping[str, Any], names: tuple[str, ...], thread_id: str | None = None
+    verb: str, flags: Mapping[str, Any], names: tuple[str, ...], argument: str | None = None
 ) -> str:
     """A command line for the next step.
 
@@ -21,7 +30,7 @@ def next_command(
         verb: The verb.
         flags: The flags by name.
         names: Those of them that the verb takes; they are repeated where they were given.
-        thread_id: The verb's argument.
+        argument: The verb's argument.
 
     Returns:
         The command line, quoted for a shell. A database URL with a password in it is left out, so
@@ -31,18 +40,20 @@ def next_command(
     for name in names:
         value = flags.get(name)
         flag = "--" + name.replace("_", "-")
+        if name == "infer_breakpoints" and value is False:
+            words.append("--no-infer-breakpoints")
         if value is None or value is False or value in ([], ()):
             continue
-        if name == "database_url" and _has_password(value):
+        if name.endswith("_url") and _has_password(value):
             continue
         if value is True:
             words.append(flag)
             continue
         for each in value if isinstance(value, list | tuple) else [value]:
             words += [flag, str(each)]
-    if thread_id is not None:
+    if argument is not None:
         # An id that starts with a dash is no flag.
-        words += ["--", thread_id] if thread_id.startswith("-") else [thread_id]
+        words += ["--", argument] if argument.startswith("-") else [argument]
     return shlex.join(words)
 
 

@@ -12,6 +12,8 @@ import typer
 STORE = "The store"
 SELECTION = "Which threads"
 POLICY = "What may be done"
+BOUNDS = "How much"
+LEDGER = "What is kept"
 OUTPUT = "The report"
 
 DatabaseUrl = Annotated[
@@ -35,6 +37,20 @@ Config = Annotated[
         metavar="FILE",
         rich_help_panel=STORE,
     ),
+]
+LedgerUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="The database of the ledger, where runs and patches are kept (the store's own; see "
+        "db upgrade).",
+        metavar="URL",
+        rich_help_panel=LEDGER,
+        show_default=False,
+    ),
+]
+Reason = Annotated[
+    str | None,
+    typer.Option(help="Why; kept in the ledger.", metavar="TEXT", rich_help_panel=LEDGER),
 ]
 Debug = Annotated[
     bool,
@@ -77,6 +93,15 @@ ExitZero = Annotated[
     typer.Option(
         "--exit-zero",
         help="Exit 0 where faults alone would make it 2, for schedulers. Failures still show.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+PastFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="table (default), json, jsonl, markdown (for a ticket) or html (one file, no script).",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -125,6 +150,15 @@ Settle = Annotated[
         rich_help_panel=SELECTION,
     ),
 ]
+ActiveQuery = Annotated[
+    str | None,
+    typer.Option(
+        help="A query on the store's database whose first column is the id of a thread that runs "
+        "now: those are left alone. Asked once more before a patch is committed; it cannot write.",
+        metavar="SQL",
+        rich_help_panel=SELECTION,
+    ),
+]
 Breakpoint = Annotated[
     list[str] | None,
     typer.Option(
@@ -132,6 +166,16 @@ Breakpoint = Annotated[
         "is waiting; repeatable.",
         metavar="NODE",
         rich_help_panel=POLICY,
+    ),
+]
+InferBreakpoints = Annotated[
+    bool | None,
+    typer.Option(
+        "--infer-breakpoints/--no-infer-breakpoints",
+        help="Whether a node before which runs stop again and again is taken for a breakpoint "
+        "(yes).",
+        rich_help_panel=POLICY,
+        show_default=False,
     ),
 ]
 ClientTool = Annotated[
@@ -162,10 +206,35 @@ Route = Annotated[
 Allow = Annotated[
     list[str] | None,
     typer.Option(
-        help="Mend what a default leaves to a person: at_rest, bound_prefix, duplicate_result or "
-        "orphan_result; repeatable.",
+        help="Mend what a default leaves to a person: at_rest, bound_prefix, duplicate_result, "
+        "orphan_result, or quarantined (a thread that was repaired too often); repeatable.",
         metavar="KIND",
         rich_help_panel=POLICY,
+    ),
+]
+Last = Annotated[
+    int | None,
+    typer.Option(
+        help="Mend faults among the last so many messages of a list only (all).",
+        metavar="N",
+        rich_help_panel=POLICY,
+    ),
+]
+MaxRepairs = Annotated[
+    int | None,
+    typer.Option(
+        help="Write so many patches at most; exit 3 where more are left.",
+        metavar="N",
+        rich_help_panel=BOUNDS,
+    ),
+]
+MaxRatio = Annotated[
+    float | None,
+    typer.Option(
+        help="Write nothing, and exit 5, where more than this share of the heads would be written "
+        "(0 to 1). Every head is looked at first.",
+        metavar="SHARE",
+        rich_help_panel=BOUNDS,
     ),
 ]
 Yes = Annotated[
@@ -177,5 +246,25 @@ DryRun = Annotated[
     typer.Option(
         "--dry-run", help="Show what would be written; write nothing.", rich_help_panel=POLICY
     ),
+]
+Out = Annotated[Path, typer.Option("--out", help="Where the plan is written to.", metavar="FILE")]
+PlanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A plan, as plan --out wrote it.")]
+Target = Annotated[
+    str, typer.Argument(metavar="THREAD|FILE", help="A thread's id, or the file of a plan.")
+]
+UndoThread = Annotated[
+    str | None, typer.Argument(metavar="[THREAD]", help="The thread's id.", show_default=False)
+]
+UndoRun = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        help="Take back what this run wrote; `last` is the newest one.",
+        metavar="RUN",
+        rich_help_panel=SELECTION,
+    ),
+]
+RunId = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, as runs lists it; `last` is the newest.")
 ]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id.")]

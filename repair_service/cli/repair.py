@@ -16,15 +16,20 @@ def repair(
     thread_id: options.ThreadId,
     database_url: options.DatabaseUrl = None,
     schema: options.Schema = None,
+    ledger_url: options.LedgerUrl = None,
     config: options.Config = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,
+    active_query: options.ActiveQuery = None,
     breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
+    last: options.Last = None,
+    reason: options.Reason = None,
     dry_run: options.DryRun = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
@@ -51,36 +56,48 @@ def repair(
       3  the patch did not read back as healthy, and was rolled back
      64  wrong usage
     """
+    from repair_service.cli.exits import exit_code
+    from repair_service.cli.ledger import open_ledger
+    from repair_service.cli.opening import open_output, open_report, open_store
+    from repair_service.cli.recording import start_run
     from repair_service.cli.running import (
+        audit_of,
         check_threads_exist,
-        open_output,
-        open_store,
         run_reported,
+        sweep_of,
         wait_for_deploy,
     )
     from repair_service.cli.settings import load_settings
     from repair_service.cli.signals import Stop
-    from repair_service.report.formats import report_as
 
     flags = context.params
-    settings = load_settings(flags | {"thread": [thread_id], "since": None, "namespace": None})
+    one = {"thread": [thread_id], "since": None, "namespace": None}
+    # Bounds are for a sweep: in a file that both share they must not keep one thread from repair.
+    unbound = {"max_repairs": None, "max_ratio": None}
+    settings = load_settings(flags | one).model_copy(update=unbound)
     writes = not settings.dry_run
     with (
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=writes) as store,
+        open_ledger(settings, store, writes=writes) as opened,
     ):
+        report = open_report(settings, out)
         if writes:
             wait_for_deploy(settings)
+        recording = start_run("repair", settings, opened, writes=writes)
+        work = sweep_of if writes else audit_of
         outcome = run_reported(
             "repair",
             settings,
-            store,
             stop,
-            writes=writes,
-            report=report_as(settings.format, out),
+            recording,
+            work(settings, store, recording),
+            report=report,
             advise=lambda outcome: _advise(outcome, flags, thread_id),
-            one_thread=True,
+            earn=lambda totals: exit_code(
+                totals.verdicts, exit_zero=settings.exit_zero, one_thread=True
+            ),
         )
         check_threads_exist(settings, outcome)
         raise typer.Exit(int(outcome.code))

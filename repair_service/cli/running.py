@@ -1,26 +1,25 @@
-"""A run under a report: what `audit`, `sweep` and `repair` have in common."""
+"""A run under a report and in the ledger: what the verbs that look at heads have in common."""
 
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any, Protocol
 
 from repair_service.cli.exits import ExitCode, exit_code
+from repair_service.cli.ledger import open_ledger
+from repair_service.cli.opening import open_output, open_report, open_store, store_address
 from repair_service.cli.progress import Progress
-from repair_service.cli.settings import Settings, aes_key, load_settings
+from repair_service.cli.recording import Recording, selection_of, start_run
+from repair_service.cli.settings import Settings, load_settings
 from repair_service.cli.signals import Stop, Stopped
 from repair_service.cli.times import say_duration, say_time
 from repair_service.errors import RepairServiceError, UsageError
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.report.document import Ending, Report, RunItem, totals_item
-from repair_service.report.formats import report_as
 from repair_service.store.failures import read_address
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
-from repair_service.sweep.selection import Selection
 from repair_service.sweep.totals import Totals
 
 FARTHEST_DEPLOY = 24 * 3600.0
@@ -42,72 +41,62 @@ class Outcome:
     code: ExitCode | int = ExitCode.OK
 
 
-def store_address(settings: Settings) -> str:
-    """The store's address. Secret.
+class Work(Protocol):
+    """What a run does, head by head."""
 
-    Raises:
-        UsageError: None is set.
-    """
-    secret = settings.database_url
-    if secret is None or not secret.get_secret_value().strip():
-        raise UsageError(
-            "No database is named; set DATABASE_URL, or give "
-            "--database-url postgresql://USER@HOST/DATABASE."
+    totals: Totals
+    stopped_by: str | None
+    refused: bool
+
+
+Moved = Callable[[Totals], None]
+"""Called now and then with the totals so far; raises where the run is to stop."""
+
+Begin = Callable[[Moved], tuple[Work, Iterator[Diagnosis]]]
+"""Begins some work: the work, and its outcomes as they come."""
+
+
+def audit_of(
+    settings: Settings,
+    store: Store,
+    recording: Recording,
+    *,
+    now: Callable[[], float] = time.time,
+) -> Begin:
+    """Judging the heads that the settings select."""
+
+    def begin(moved: Moved) -> tuple[Work, Iterator[Diagnosis]]:
+        sweep = Sweep(
+            store,
+            settings.policy(),
+            selection_of(settings),
+            now=now,
+            on_progress=moved,
+            record=recording.record,
+            active_query=settings.active_query,
         )
-    return secret.get_secret_value()
+        return sweep, sweep.audit()
+
+    return begin
 
 
-@contextmanager
-def open_store(settings: Settings, *, writes: bool) -> Iterator[Store]:
-    """The store that the settings name, understood or refused.
+def sweep_of(settings: Settings, store: Store, recording: Recording) -> Begin:
+    """Repairing the heads that the settings select, within their bounds."""
 
-    Args:
-        settings: The settings.
-        writes: Whether it will be written to; without, nothing can be.
+    def begin(moved: Moved) -> tuple[Work, Iterator[Diagnosis]]:
+        sweep = Sweep(
+            store,
+            settings.policy(),
+            selection_of(settings),
+            on_progress=moved,
+            record=recording.record,
+            max_repairs=settings.max_repairs,
+            max_ratio=settings.max_ratio,
+            active_query=settings.active_query,
+        )
+        return sweep, sweep.repair()
 
-    Raises:
-        UsageError: No address, or one that cannot be read.
-        StoreError: It cannot be reached, is none that is understood, or may not be used.
-    """
-    with Store.connect(
-        store_address(settings),
-        schema=settings.store_schema,
-        aes_key=aes_key(),
-        read_only=not writes,
-    ) as store:
-        if writes:
-            store.check_writable()
-        else:
-            store.check_understood()
-        yield store
-
-
-@contextmanager
-def open_output(settings: Settings) -> Iterator[IO[str]]:
-    """Where the report goes: the file of `--output`, else stdout.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    if settings.output is None:
-        yield sys.stdout
-        return
-    try:
-        out = settings.output.open("w", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"--output {settings.output} cannot be written: {error.strerror}."
-        ) from None
-    with out:
-        yield out
-
-
-def new_sweep(store: Store, settings: Settings, on_progress: Callable[[Totals], None]) -> Sweep:
-    """A run over the heads that the settings select."""
-    selection = Selection(
-        threads=settings.thread, namespace=settings.namespace, since=settings.since
-    )
-    return Sweep(store, settings.policy(), selection, on_progress=on_progress)
+    return begin
 
 
 def audit_only(
@@ -133,14 +122,17 @@ def audit_only(
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=False) as store,
+        open_ledger(settings, store, writes=False) as opened,
     ):
+        report = open_report(settings, out)
+        recording = start_run(verb, settings, opened, writes=False)
         outcome = run_reported(
             verb,
             settings,
-            store,
             stop,
-            writes=False,
-            report=report_as(settings.format, out),
+            recording,
+            audit_of(settings, store, recording),
+            report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
         check_threads_exist(settings, outcome)
@@ -150,29 +142,30 @@ def audit_only(
 def run_reported(
     verb: str,
     settings: Settings,
-    store: Store,
     stop: Stop,
+    recording: Recording,
+    begin: Begin,
     *,
-    writes: bool,
     report: Report,
     advise: Callable[[Outcome], str | None],
-    one_thread: bool = False,
+    earn: Callable[[Totals], ExitCode] | None = None,
 ) -> Outcome:
-    """Run over the selected heads and report each of them, whatever ends the run.
+    """Do some work, report each head, and record and report the ending, whatever ends it.
 
     Args:
         verb: The verb, for the report.
         settings: The settings.
-        store: The store.
         stop: The signals; entered by the caller.
-        writes: Whether repairable heads are written.
+        recording: The run in the ledger; closed here.
+        begin: The work.
         report: Takes the heads, and the ending also after an error or a signal.
         advise: Gives the command to type next.
-        one_thread: Whether this is the repair of one thread.
+        earn: The exit code of a run that came to its end and that no bound stopped; that of a sweep
+            by default.
 
     Raises:
         Stopped: A signal came; the report is ended.
-        StoreError: The store failed in the middle; the report is ended.
+        StoreError, LedgerError: One of the two failed in the middle; the report is ended.
     """
     progress = Progress(verb)
     started = time.time()
@@ -181,31 +174,38 @@ def run_reported(
         progress.update(totals)
         stop.check()
 
-    sweep = new_sweep(store, settings, moved)
-    outcome = Outcome(sweep.totals, {})
+    work, outcomes = begin(moved)
+    outcome = Outcome(work.totals, {})
 
     def end(code: int) -> None:
         outcome.code = code
         progress.clear()
-        report.end(_ending(verb, settings, started, outcome, advise(outcome)))
+        run = run_item(verb, settings, recording, started)
+        report.end(Ending(run, totals_item(outcome.totals), int(code), advise(outcome)))
 
     stop.between_heads()
     try:
-        for diagnosis in sweep.repair() if writes else sweep.audit():
+        for diagnosis in outcomes:
             outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
             progress.clear()
             report.add(diagnosis)
-            moved(sweep.totals)
+            moved(work.totals)
+        code = _code(settings, work, earn)
+        recording.close(work.totals, exit_code=int(code), complete=True)
     except Stopped as signal:
+        recording.close_broken(work.totals, exit_code=signal.exit_code)
         end(signal.exit_code)
         raise
     except BrokenPipeError:
+        recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
         progress.clear()
         raise
     except Exception:
+        recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
         end(ExitCode.ERROR)
         raise
-    end(_code(settings, sweep.totals, one_thread=one_thread))
+    end(code)
+    _say_bound(work)
     return outcome
 
 
@@ -267,21 +267,36 @@ def _missing(settings: Settings, totals: Totals) -> int:
     return max(0, len(set(settings.thread)) - totals.threads)
 
 
-def _code(settings: Settings, totals: Totals, *, one_thread: bool) -> ExitCode:
-    if _missing(settings, totals):
+def _code(settings: Settings, work: Work, earn: Callable[[Totals], ExitCode] | None) -> ExitCode:
+    if _missing(settings, work.totals):
         return ExitCode.ERROR
-    return exit_code(totals.verdicts, exit_zero=settings.exit_zero, one_thread=one_thread)
+    if work.refused:
+        return ExitCode.REFUSED
+    if work.stopped_by:
+        return ExitCode.PARTLY_FAILED
+    if earn is not None:
+        return earn(work.totals)
+    return exit_code(work.totals.verdicts, exit_zero=settings.exit_zero)
 
 
-def _ending(
-    verb: str, settings: Settings, started: float, outcome: Outcome, advice: str | None
-) -> Ending:
-    run = RunItem(
-        id=str(uuid.uuid4()),
+def _say_bound(work: Work) -> None:
+    if work.refused:
+        print(
+            f"Nothing was written: {work.stopped_by}. Look with audit; where it is right, give a "
+            "greater --max-ratio.",
+            file=sys.stderr,
+        )
+    elif work.stopped_by:
+        print(f"Stopped by {work.stopped_by}; run it again to go on.", file=sys.stderr)
+
+
+def run_item(verb: str, settings: Settings, recording: Recording, started: float) -> RunItem:
+    """The run for a report, as it ends now."""
+    return RunItem(
+        id=str(recording.run_id),
         verb=verb,
         started_at=say_time(started),
         finished_at=say_time(time.time()),
         store=read_address(store_address(settings)).text,
         options=settings.options(),
     )
-    return Ending(run, totals_item(outcome.totals), int(outcome.code), advice)

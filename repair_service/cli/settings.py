@@ -7,7 +7,6 @@ LANGGRAPH_AES_KEY, as LangGraph does, and from nowhere else.
 
 import difflib
 import os
-import string
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,9 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -32,18 +29,25 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from repair_service.cli.placeholders import PlaceholderSettings
 from repair_service.cli.times import parse_duration, parse_time
 from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE, AT_REST
 from repair_service.repair.verdict import Placeholders, Policy
+from repair_service.sweep.write import QUARANTINED
 from repair_service.transcript.fault import FaultKind
 
 DEFAULT_FILE = Path("repair-service.toml")
-FLAGS_ONLY = frozenset({"config", "debug", "output", "show_content", "thread_id", "keep"})
+FLAGS_ONLY = frozenset({"output", "show_content"})
 """Flags that are about one call of the command, or that nobody should set and forget."""
 
+OWN_FLAGS = frozenset(
+    {"config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id", "limit"}
+)
+"""Flags and arguments that a verb reads by itself: no settings."""
+
 _RENAMED = {"schema": "store_schema"}  # pydantic has a method named `schema`
-_SECRET = frozenset({"database_url"})
+_SECRET = frozenset({"database_url", "ledger_url"})
 
 
 def _with(parse: Callable[[str], float]) -> BeforeValidator:
@@ -69,26 +73,6 @@ Time = Annotated[float, _with(parse_time)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 
 
-class PlaceholderSettings(BaseModel):
-    """The templates of made-up results; `{tool}` and `{call_id}` stand for the call."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    interrupted: str = Placeholders().interrupted
-    invalid: str = Placeholders().invalid
-    by_tool: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("interrupted", "invalid")
-    @classmethod
-    def _template(cls, text: str) -> str:
-        return _template(text)
-
-    @field_validator("by_tool")
-    @classmethod
-    def _templates(cls, texts: dict[str, str]) -> dict[str, str]:
-        return {tool: _template(text) for tool, text in texts.items()}
-
-
 class Settings(BaseSettings):
     """What a verb is told; durations in seconds, times in seconds since 1970."""
 
@@ -106,7 +90,9 @@ class Settings(BaseSettings):
     )
     # The schema in which LangGraph's saver makes its tables unless the search path says otherwise.
     store_schema: str = Field(default="public", validation_alias="REPAIR_SCHEMA", min_length=1)
-    format: Literal["table", "json", "jsonl"] = "table"
+    # The store's own database by default: there a patch and its row are one transaction.
+    ledger_url: SecretStr | None = None
+    format: Literal["table", "json", "jsonl", "markdown", "html"] = "table"
     output: Path | None = None
     show_content: bool = False
     thread: Names = ()
@@ -117,12 +103,22 @@ class Settings(BaseSettings):
     deployed_at: Time | None = None
     # Twice the 30 s that Kubernetes gives an old process before it is killed.
     settle: Duration = 60.0
+    active_query: str | None = None
     breakpoint: Names = ()
+    infer_breakpoints: bool = True
     client_tool: Names = ()
     resume: Literal["continue", "park"] = "continue"
     route: str | None = None
     allow: Names = ()
+    last: int | None = Field(default=None, ge=1)
     placeholder: PlaceholderSettings = PlaceholderSettings()
+    reason: str | None = None
+    require_reason: bool = False
+    actor: str | None = None
+    max_repairs: int | None = Field(default=None, ge=0)
+    max_ratio: float | None = Field(default=None, ge=0, le=1)
+    # Often enough for an outage that lasts; a thread that breaks more often has another cause.
+    max_repairs_per_thread: int = Field(default=3, ge=1)
     yes: bool = False
     dry_run: bool = False
     exit_zero: bool = False
@@ -130,9 +126,10 @@ class Settings(BaseSettings):
     @field_validator("allow")
     @classmethod
     def _allowable(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
-        words = ", ".join(sorted({AT_REST, *ALLOWABLE}))
+        known = {AT_REST, QUARANTINED, *ALLOWABLE}
+        words = ", ".join(sorted(known))
         for kind in kinds:
-            if kind in ALLOWABLE or kind == AT_REST:
+            if kind in known:
                 continue
             if kind in set(FaultKind):
                 raise ValueError(f"{kind!r} is not a matter of a switch; those that are: {words}")
@@ -151,6 +148,8 @@ class Settings(BaseSettings):
         return Policy(
             allow=frozenset(self.allow),
             breakpoints=frozenset(self.breakpoint),
+            infer_breakpoints=self.infer_breakpoints,
+            last=self.last,
             client_tools=frozenset(self.client_tool),
             resume=self.resume,
             route=self.route,
@@ -164,8 +163,8 @@ class Settings(BaseSettings):
         )
 
     def options(self) -> dict[str, Any]:
-        """The settings for a report: by their flags' names, without the database URL."""
-        shown = self.model_dump(mode="json", exclude={"database_url", "placeholder"})
+        """The settings for a report: by their flags' names, without the addresses."""
+        shown = self.model_dump(mode="json", exclude={*_SECRET, "placeholder"})
         return {_said(name): value for name, value in shown.items()}
 
 
@@ -203,9 +202,7 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
     given = {
         _RENAMED.get(name, name): value
         for name, value in flags.items()
-        if value is not None
-        and value not in ([], ())
-        and name not in {"config", "debug", "thread_id", "keep"}
+        if value is not None and value not in ([], ()) and name not in OWN_FLAGS
     }
     path = _file_path(flags.get("config"))
     settings = _over(_read_file(path) if path else {})
@@ -303,19 +300,3 @@ def _said_of(problem: Any) -> str:
         return f"one of {problem['ctx']['expected']} is needed"
     text = str(problem["msg"])
     return text[:1].lower() + text[1:]
-
-
-def _template(text: str) -> str:
-    """Check a placeholder template: some text, and no other field than the two."""
-    if not text.strip():
-        raise ValueError("a placeholder needs some text, since providers refuse an empty result")
-    try:
-        fields = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
-        if unknown := sorted(fields - {"tool", "call_id"}):
-            raise ValueError(
-                f"it has the field {{{unknown[0]}}}, and knows {{tool}} and {{call_id}}"
-            )
-        text.format(tool="tool", call_id="id")
-    except (ValueError, LookupError) as error:
-        raise ValueError(f"the template cannot be used: {error}; for a brace write two") from None
-    return text

@@ -10,6 +10,7 @@ from repair_service.cli import options
 from repair_service.cli.audit import advise
 
 if TYPE_CHECKING:
+    from repair_service.cli.ledger import OpenLedger
     from repair_service.cli.running import Outcome
     from repair_service.cli.settings import Settings
     from repair_service.cli.signals import Stop
@@ -20,6 +21,7 @@ def sweep(
     context: typer.Context,
     database_url: options.DatabaseUrl = None,
     schema: options.Schema = None,
+    ledger_url: options.LedgerUrl = None,
     config: options.Config = None,
     thread: options.Thread = None,
     namespace: options.Namespace = None,
@@ -27,11 +29,17 @@ def sweep(
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,
+    active_query: options.ActiveQuery = None,
     breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
+    infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
+    last: options.Last = None,
+    max_repairs: options.MaxRepairs = None,
+    max_ratio: options.MaxRatio = None,
+    reason: options.Reason = None,
     yes: options.Yes = None,
     dry_run: options.DryRun = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
@@ -49,6 +57,7 @@ def sweep(
     Examples:
       repair-service sweep
       repair-service sweep --yes --deployed-at 2026-03-01T14:30:00Z --settle 2m
+      repair-service sweep --yes --max-ratio 0.05 --reason "deploy 412"
       repair-service sweep --dry-run
 
     \b
@@ -56,8 +65,8 @@ def sweep(
       0  nothing wrong, or all of it repaired
       1  the store could not be read or written
       2  faults are left (manual, unreadable, or the thread moved on meanwhile)
-      3  a patch did not read back as healthy, and was rolled back
-      5  refused: no terminal to ask on, and no --yes
+      3  stopped by --max-repairs, or a patch failed its check and was rolled back
+      5  refused: no terminal to ask on and no --yes, or more than --max-ratio
      64  wrong usage
     130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand
     """
@@ -71,51 +80,66 @@ def sweep(
 
 
 def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
+    from repair_service.cli.asking import need_answer
+    from repair_service.cli.ledger import check_reason, open_ledger
+    from repair_service.cli.opening import open_output, open_report, open_store
+    from repair_service.cli.recording import start_run
     from repair_service.cli.running import (
         check_threads_exist,
-        open_output,
-        open_store,
         run_reported,
+        sweep_of,
         wait_for_deploy,
     )
     from repair_service.cli.signals import Stop
-    from repair_service.errors import Refused
-    from repair_service.report.formats import report_as
 
-    if not settings.yes and not sys.stdin.isatty():
-        raise Refused(
-            "sweep writes, and there is no terminal to ask on; give --yes to write, "
-            "or --dry-run to see what would be written."
-        )
-    with Stop() as stop, open_output(settings) as out, open_store(settings, writes=True) as store:
+    check_reason(settings, writes=True)
+    need_answer("sweep", settings.yes, "--dry-run shows what would be written")
+    with (
+        Stop() as stop,
+        open_output(settings) as out,
+        open_store(settings, writes=True) as store,
+        open_ledger(settings, store, writes=True) as opened,
+    ):
+        report = open_report(settings, out)
         wait_for_deploy(settings)
-        if not settings.yes and (code := _ask(settings, store, stop)) is not None:
+        if not settings.yes and (code := _ask(settings, store, stop, opened)) is not None:
             return code
+        recording = start_run("sweep", settings, opened, writes=True)
         outcome = run_reported(
             "sweep",
             settings,
-            store,
             stop,
-            writes=True,
-            report=report_as(settings.format, out),
+            recording,
+            sweep_of(settings, store, recording),
+            report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
         check_threads_exist(settings, outcome)
         return int(outcome.code)
 
 
-def _ask(settings: "Settings", store: "Store", stop: "Stop") -> int | None:
+def _ask(
+    settings: "Settings", store: "Store", stop: "Stop", opened: "OpenLedger | None"
+) -> int | None:
     """Show what would be written, on stderr, and ask; None to go on, else the exit code."""
-    from repair_service.cli.running import check_threads_exist, run_reported
+    from repair_service.cli.asking import agreed
+    from repair_service.cli.recording import preview
+    from repair_service.cli.running import audit_of, check_threads_exist, run_reported
     from repair_service.repair.verdict import Verdict
     from repair_service.report.table import TableReport
 
     def nothing(outcome: "Outcome") -> None:
         return None
 
-    preview = TableReport(sys.stderr)
+    look = preview(settings, opened)
     planned = run_reported(
-        "audit", settings, store, stop, writes=False, report=preview, advise=nothing
+        "audit",
+        settings,
+        stop,
+        look,
+        audit_of(settings, store, look),
+        report=TableReport(sys.stderr),
+        advise=nothing,
     )
     check_threads_exist(settings, planned)
     count = planned.totals.verdicts[Verdict.REPAIRABLE]
@@ -129,7 +153,4 @@ def _ask(settings: "Settings", store: "Store", stop: "Stop") -> int | None:
     )
     print(f"{one}; no row that is there now is changed.", file=sys.stderr)
     stop.at_once()
-    if typer.confirm("Write?", default=False, err=True):
-        return None
-    print("Nothing was written.", file=sys.stderr)
-    return int(planned.code)
+    return None if agreed("Write?") else int(planned.code)

@@ -16,7 +16,7 @@ class RunItem(msgspec.Struct, frozen=True):
     Attributes:
         id: A UUID.
         verb: The verb.
-        started_at, finished_at: ISO 8601 in UTC.
+        started_at, finished_at: ISO 8601 in UTC; a past run that never ended has no end.
         store: The store's address, without password.
         options: The settings that were in force, by the names of their flags.
     """
@@ -24,7 +24,7 @@ class RunItem(msgspec.Struct, frozen=True):
     id: str
     verb: str
     started_at: str
-    finished_at: str
+    finished_at: str | None
     store: str
     options: dict[str, Any]
 
@@ -41,11 +41,11 @@ class TotalsItem(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """All of a run that is known only at its end."""
+    """All of a run that is known only at its end; a past run that never ended has no exit code."""
 
     run: RunItem
     totals: TotalsItem
-    exit_code: int
+    exit_code: int | None
     next_command: str | None
 
 

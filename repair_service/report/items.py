@@ -2,6 +2,7 @@
 
 import msgspec
 
+from repair_service.ledger.records.finding import Finding
 from repair_service.repair.diagnosis import Diagnosis
 
 
@@ -38,6 +39,12 @@ class Item(msgspec.Struct, frozen=True):
     idle_seconds: int | None
 
 
+def item_of_finding(finding: Finding) -> Item:
+    """The report's item for a finding of the ledger: the one that the run itself reported."""
+    item = item_of(finding.diagnosis())
+    return msgspec.structs.replace(item, new_checkpoint_id=finding.new_checkpoint_id)
+
+
 def item_of(diagnosis: Diagnosis) -> Item:
     """The report's item for a diagnosis.
 
@@ -58,7 +65,7 @@ def item_of(diagnosis: Diagnosis) -> Item:
                 tool_call_id=fault.tool_call_id,
                 tool_name=fault.tool_name,
                 model=fault.model,
-                mend=fault.mend if patch else "none",
+                mend=fault.mend,
             )
             for fault in diagnosis.faults
         ],

@@ -8,7 +8,7 @@ import msgspec
 
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.report.document import SCHEMA_VERSION, Ending
-from repair_service.report.items import item_of
+from repair_service.report.items import Item, item_of
 
 IN_MEMORY = 4 * 1024 * 1024
 """Bytes of items kept in memory; a run over a large store goes on in a temporary file."""
@@ -32,8 +32,12 @@ class JsonReport:
 
     def add(self, diagnosis: Diagnosis) -> None:
         """Keep one item until the end."""
+        self.add_item(item_of(diagnosis))
+
+    def add_item(self, item: Item) -> None:
+        """Keep one item that is made already."""
         separator = ",\n    " if self._count else "\n    "
-        self._items.write(separator + self._text(item_of(diagnosis)))
+        self._items.write(separator + self._text(item))
         self._count += 1
 
     def end(self, ending: Ending) -> None:
@@ -47,7 +51,7 @@ class JsonReport:
             items.seek(0)
             shutil.copyfileobj(items, out)
         out.write("\n  ],\n" if self._count else "],\n")
-        out.write(f'  "exit_code": {ending.exit_code},\n')
+        out.write(f'  "exit_code": {self._text(ending.exit_code)},\n')
         out.write(f'  "next_command": {self._text(ending.next_command)}\n}}\n')
         out.flush()
 

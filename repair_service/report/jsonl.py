@@ -6,7 +6,7 @@ import msgspec
 
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.report.document import SCHEMA_VERSION, Ending, RunItem, TotalsItem
-from repair_service.report.items import item_of
+from repair_service.report.items import Item, item_of
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -15,7 +15,7 @@ class Summary(msgspec.Struct, frozen=True):
     schema_version: int
     run: RunItem
     totals: TotalsItem
-    exit_code: int
+    exit_code: int | None
     next_command: str | None
 
 
@@ -34,7 +34,11 @@ class JsonLinesReport:
 
     def add(self, diagnosis: Diagnosis) -> None:
         """Write one item."""
-        self._line(item_of(diagnosis))
+        self.add_item(item_of(diagnosis))
+
+    def add_item(self, item: Item) -> None:
+        """Write one item that is made already."""
+        self._line(item)
 
     def end(self, ending: Ending) -> None:
         """Write the summary."""

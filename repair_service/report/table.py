@@ -112,12 +112,11 @@ def said_faults(faults: tuple[Fault, ...]) -> str:
 
 def said_patch(diagnosis: Diagnosis) -> str:
     """What is, or was, written behind a head; empty where nothing is."""
-    patch = diagnosis.patch
-    if patch is None or diagnosis.verdict not in (Verdict.REPAIRABLE, Verdict.REPAIRED):
+    if diagnosis.verdict not in (Verdict.REPAIRABLE, Verdict.REPAIRED):
         return ""
     mends = Counter(fault.mend for fault in diagnosis.faults)
     parts = [
-        said_results(patch.salvaged, patch.placeholders),
+        said_results(mends["salvage"], mends["placeholder"]),
         _count(mends["move"], "result moved", "results moved") if mends["move"] else "",
         _count(mends["remove"], "result removed", "results removed") if mends["remove"] else "",
         said_resume(diagnosis),

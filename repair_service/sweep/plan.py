@@ -8,9 +8,9 @@ writes only where everything is as the plan says.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -247,12 +247,11 @@ def _differences(planned: PlannedRepair, now: PlannedRepair) -> list[str]:
 
 
 def _drifted(item: PlannedRepair, reason: str) -> Diagnosis:
-    facts: dict[str, Any] = {"faults": item.faults}
     return Diagnosis(
         thread_id=item.thread_id,
         checkpoint_ns=item.checkpoint_ns,
         checkpoint_id=item.checkpoint_id,
         verdict=Verdict.DRIFTED,
         reason=reason,
-        **facts,
+        faults=tuple(replace(fault, mend="none") for fault in item.faults),
     )

@@ -1,7 +1,7 @@
 """A run's record in the ledger: findings in batches, a row for each patch, the quarantine."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import psycopg
@@ -17,7 +17,43 @@ from repair_service.store.encryption import encrypt
 from repair_service.sweep.record import Also
 
 
-class RunRecord:
+class Look:
+    """A look before a run: knows the quarantine, and keeps nothing."""
+
+    def __init__(self, ledger: Ledger, store_key: str, *, most_repairs: int) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            ledger: The ledger.
+            store_key: The store as the ledger knows it.
+            most_repairs: How often a thread is repaired for one call pattern.
+        """
+        self._ledger = ledger
+        self._store_key = store_key
+        self._most_repairs = most_repairs
+
+    def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
+        """Those of the threads that are in quarantine."""
+        return self._ledger.quarantine.among(self._store_key, thread_ids)
+
+    def too_often(self, diagnosis: Diagnosis) -> bool:
+        """Whether a thread was repaired too often for these faults."""
+        return self._repairs_of(diagnosis) >= self._most_repairs
+
+    def found(self, diagnosis: Diagnosis) -> None:
+        """Keeps nothing."""
+
+    def repairing(self, diagnosis: Diagnosis) -> AbstractContextManager[Also | None]:
+        """Adds nothing to the transaction."""
+        return nullcontext()
+
+    def _repairs_of(self, diagnosis: Diagnosis) -> int:
+        return self._ledger.quarantine.count_repairs(
+            self._store_key, diagnosis.thread_id, pattern_of(diagnosis.faults)
+        )
+
+
+class RunRecord(Look):
     """A run's record in a ledger.
 
     A patch and its row are written in one transaction where both are in one database. Where the
@@ -44,16 +80,11 @@ class RunRecord:
             writes: Whether the run writes; one that does not puts nothing into quarantine.
             aes_key: The store's key, with which removed messages of an encrypted store are kept.
         """
-        self._ledger = ledger
+        super().__init__(ledger, run.store.key, most_repairs=most_repairs)
         self._run = run
-        self._most_repairs = most_repairs
         self._writes = writes
         self._aes_key = aes_key
         self._findings = ledger.findings.recorder(run.id)
-
-    def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
-        """Those of the threads that are in quarantine."""
-        return self._ledger.quarantine.among(self._run.store.key, thread_ids)
 
     def found(self, diagnosis: Diagnosis) -> None:
         """Take one head that is not healthy; recorded in batches."""
@@ -65,21 +96,20 @@ class RunRecord:
 
     def too_often(self, diagnosis: Diagnosis) -> bool:
         """Whether a thread was repaired too often for these faults; a sweep quarantines it then."""
-        key, pattern = self._run.store.key, pattern_of(diagnosis.faults)
-        count = self._ledger.quarantine.count_repairs(key, diagnosis.thread_id, pattern)
+        count = self._repairs_of(diagnosis)
         if count < self._most_repairs:
             return False
         if self._writes:
-            self._ledger.quarantine.add(
-                key, diagnosis.thread_id, diagnosis.checkpoint_ns, pattern, count
-            )
+            thread_id, namespace = diagnosis.thread_id, diagnosis.checkpoint_ns
+            pattern = pattern_of(diagnosis.faults)
+            self._ledger.quarantine.add(self._store_key, thread_id, namespace, pattern, count)
         return True
 
     @contextmanager
     def repairing(self, diagnosis: Diagnosis) -> Iterator[Also | None]:
         """Around the write of one patch: gives what belongs to its transaction."""
         repair = NewRepair.of(
-            diagnosis, self._run.id, self._run.store.key, removed=self._removed(diagnosis)
+            diagnosis, self._run.id, self._store_key, removed=self._removed(diagnosis)
         )
         repairs = self._ledger.repairs
         if self._run.store.shared:

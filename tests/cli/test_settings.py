@@ -139,7 +139,12 @@ def test_a_named_file_that_is_not_there_is_refused() -> None:
 def test_a_bad_value_is_said_with_its_flag() -> None:
     assert refusal(min_idle="soon").startswith("--min-idle: 'soon' is no duration")
     assert refusal(since="soon").startswith("--since: 'soon' is no time")
-    assert refusal(format="xml") == "--format: one of 'table', 'json' or 'jsonl' is needed."
+    assert refusal(format="xml") == (
+        "--format: one of 'table', 'json', 'jsonl', 'markdown' or 'html' is needed."
+    )
+    assert refusal(max_ratio=1.5).startswith("--max-ratio: ")
+    assert refusal(max_repairs=-1).startswith("--max-repairs: ")
+    assert refusal(last=0).startswith("--last: ")
     assert refusal(resume="later") == "--resume: one of 'continue' or 'park' is needed."
     assert refusal(schema="").startswith("--schema: ")
 

@@ -9,12 +9,34 @@ import pytest
 import repair_service
 from tests.cli.conftest import Command
 
-VERBS = ["demo", "doctor", "audit", "sweep", "show", "repair"]
-HEAVY = ["langgraph", "langchain_core", "psycopg", "pydantic_settings", "sqlalchemy", "msgspec"]
+VERBS = [
+    "demo",
+    "doctor",
+    "audit",
+    "sweep",
+    "show",
+    "repair",
+    "plan",
+    "apply",
+    "undo",
+    "runs",
+    "report",
+]
+UNDER_A_VERB = ["runs show", "db upgrade", "db current", "db check"]
+HEAVY = [
+    "langgraph",
+    "langchain_core",
+    "psycopg",
+    "pydantic_settings",
+    "sqlalchemy",
+    "alembic",
+    "msgspec",
+    "jinja2",
+]
 NOWHERE = "postgresql://me:hunter2@127.0.0.1:1/db"
 
 
-@pytest.mark.parametrize("arguments", [[], ["audit"], ["sweep"], ["demo"]])
+@pytest.mark.parametrize("arguments", [[], ["audit"], ["sweep"], ["demo"], ["db", "upgrade"]])
 def test_help_imports_nothing_that_costs(arguments: list[str]) -> None:
     program = (
         "import sys\n"
@@ -34,10 +56,14 @@ def test_help_names_the_verbs_of_this_release_and_where_to_start(command: Comman
     assert "repair-service doctor" in ran.out
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_of_a_verb_has_examples_and_exit_codes(command: Command, verb: str) -> None:
-    ran = command(verb, "--help")
+@pytest.mark.parametrize("verb", [*VERBS, *UNDER_A_VERB])
+def test_help_of_a_verb_has_examples_and_exit_codes(
+    command: Command, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = command(*verb.split(), "--help")
     assert ran.code == 0
+    assert max(map(len, ran.out.splitlines())) <= 80
     assert f"    repair-service {verb}" in ran.out
     assert "Exit codes:\n    0  " in ran.out
 
@@ -60,7 +86,7 @@ def test_no_verb_is_wrong_usage_and_gets_the_help(command: Command) -> None:
         (["audit", "extra"], "repair-service audit --help"),
         (["repair"], "Missing argument 'THREAD'. See: repair-service repair --help"),
         (["audit", "--thread"], "--thread"),
-        (["audit", "--format", "xml"], "--format: one of 'table', 'json' or 'jsonl' is needed."),
+        (["audit", "--format", "xml"], "--format: one of 'table', 'json', 'jsonl', 'markdown' or"),
         (["show", "t", "--format", "jsonl"], "--format: show has one answer"),
         (["doctor", "--format", "jsonl"], "--format: doctor has one answer"),
         (["audit", "--min-idle", "ten"], "--min-idle: 'ten' is no duration; write it like 90s"),
@@ -85,7 +111,17 @@ def test_wrong_usage_is_one_sentence_and_exit_64(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["audit"], ["audit", "--format", "json"], ["sweep", "--yes"], ["show", "t"], ["repair", "t"]],
+    [
+        ["audit"],
+        ["audit", "--format", "json"],
+        ["sweep", "--yes"],
+        ["show", "t"],
+        ["repair", "t"],
+        ["undo", "t", "--yes"],
+        ["runs"],
+        ["report", "last"],
+        ["db", "check"],
+    ],
 )
 def test_a_server_that_is_down_is_one_sentence_and_exit_1(
     command: Command, arguments: list[str]
@@ -111,7 +147,7 @@ def test_sweep_without_a_terminal_needs_yes_and_says_so_before_it_connects(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     ran = command("sweep", "--database-url", NOWHERE)
     assert (ran.code, ran.out) == (5, "")
-    assert "give --yes to write, or --dry-run" in ran.err
+    assert "give --yes to write. --dry-run shows" in ran.err
 
 
 def test_an_unexpected_error_shows_its_place_and_not_its_text(

@@ -1,0 +1,96 @@
+"""What a verb works on, as the settings name it: the store, and where the report goes."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from repair_service.cli.settings import Settings, aes_key
+from repair_service.errors import UsageError
+from repair_service.report.document import Report
+from repair_service.report.formats import report_as
+from repair_service.store.gateway import Store
+
+
+def store_address(settings: Settings) -> str:
+    """The store's address. Secret.
+
+    Raises:
+        UsageError: None is set.
+    """
+    secret = settings.database_url
+    if secret is None or not secret.get_secret_value().strip():
+        raise UsageError(
+            "No database is named; set DATABASE_URL, or give "
+            "--database-url postgresql://USER@HOST/DATABASE."
+        )
+    return secret.get_secret_value()
+
+
+@contextmanager
+def open_store(settings: Settings, *, writes: bool) -> Iterator[Store]:
+    """The store that the settings name, understood or refused.
+
+    Args:
+        settings: The settings.
+        writes: Whether it will be written to; without, nothing can be.
+
+    Raises:
+        UsageError: No address, or one that cannot be read.
+        StoreError: It cannot be reached, is none that is understood, or may not be used.
+    """
+    with Store.connect(
+        store_address(settings),
+        schema=settings.store_schema,
+        aes_key=aes_key(),
+        read_only=not writes,
+    ) as store:
+        if writes:
+            store.check_writable()
+        else:
+            store.check_understood()
+        yield store
+
+
+@contextmanager
+def open_output(settings: Settings) -> Iterator[IO[str]]:
+    """Where the report goes: the file of `--output`, else stdout.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    if settings.output is None:
+        yield sys.stdout
+        return
+    try:
+        out = settings.output.open("w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--output {settings.output} cannot be written: {error.strerror}."
+        ) from None
+    with out:
+        yield out
+
+
+def open_report(settings: Settings, out: IO[str]) -> Report:
+    """The report of a run that begins now, in the format of the settings.
+
+    Raises:
+        UsageError: The format is of runs that have ended.
+    """
+    if settings.format == "markdown" or settings.format == "html":
+        raise UsageError(
+            f"--format {settings.format}: a run is reported so from the ledger, once it has ended: "
+            f"repair-service report last --format {settings.format}."
+        )
+    return report_as(settings.format, out)
+
+
+def one_answer(verb: str, settings: Settings) -> None:
+    """Refuse formats of long reports where a verb has one short answer.
+
+    Raises:
+        UsageError: The format is neither table nor json.
+    """
+    if settings.format not in ("table", "json"):
+        raise UsageError(f"--format: {verb} has one answer, as table or as json.")

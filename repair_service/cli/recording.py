@@ -1,0 +1,143 @@
+"""A run as the ledger keeps it, where there is one: who, why, what, and how it ended."""
+
+import getpass
+import os
+import socket
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from repair_service import __version__
+from repair_service.cli.ledger import OpenLedger
+from repair_service.cli.settings import Settings, aes_key
+from repair_service.errors import LedgerError
+from repair_service.sweep.record import NoRecord, Record
+from repair_service.sweep.selection import Selection
+
+if TYPE_CHECKING:
+    from repair_service.ledger.gateway import Ledger
+    from repair_service.sweep.run_record import RunRecord
+
+
+class Recording:
+    """One run, in the ledger where there is one.
+
+    Attributes:
+        run_id: Its id, also where nothing is kept.
+        record: Takes its findings and repairs.
+    """
+
+    def __init__(self, run_id: UUID, kept: "RunRecord | None", ledger: "Ledger | None") -> None:
+        self.run_id = run_id
+        self.record: Record = kept or NoRecord()
+        self._kept = kept
+        self._ledger = ledger
+
+    def close(self, totals: Any, *, exit_code: int, complete: bool) -> None:
+        """Record the end of the run.
+
+        Raises:
+            LedgerError: The ledger was lost.
+        """
+        if self._kept is not None:
+            self._kept.flush()
+        if self._ledger is not None:
+            self._ledger.runs.close(
+                self.run_id, totals=totals, exit_code=exit_code, complete=complete
+            )
+
+    def close_broken(self, totals: Any, *, exit_code: int) -> None:
+        """Record the end of a run that something else has ended; says where that fails too."""
+        try:
+            self.close(totals, exit_code=exit_code, complete=False)
+        except LedgerError as error:
+            print(f"The ledger does not have the end of this run. {error}", file=sys.stderr)
+
+
+def start_run(
+    verb: str,
+    settings: Settings,
+    opened: OpenLedger | None,
+    *,
+    writes: bool,
+    selection: Any = None,
+    policy: Any = None,
+) -> Recording:
+    """Record the start of a run.
+
+    Args:
+        verb: The verb.
+        settings: The settings.
+        opened: The ledger; None to keep nothing.
+        writes: Whether it writes to the store.
+        selection: What it looks at; that of the settings by default.
+        policy: What it may do; that of the settings by default.
+
+    Raises:
+        LedgerError: The ledger was lost.
+    """
+    if opened is None:
+        return Recording(uuid4(), None, None)
+    from repair_service.ledger.records.run import NewRun
+    from repair_service.sweep.run_record import RunRecord
+
+    chosen = selection_of(settings)
+    run = NewRun(
+        verb=verb,
+        store=opened.identity,
+        selection=chosen if selection is None else selection,
+        policy=_policy_of(settings) if policy is None else policy,
+        whole_store=selection is None and chosen == Selection(),
+        actor=actor_of(settings),
+        version=__version__,
+        host=socket.gethostname(),
+        reason=settings.reason,
+        started_at=datetime.now(UTC),
+    )
+    opened.ledger.runs.open(run)
+    kept = RunRecord(
+        opened.ledger,
+        run,
+        most_repairs=settings.max_repairs_per_thread,
+        writes=writes,
+        aes_key=aes_key(),
+    )
+    return Recording(run.id, kept, opened.ledger)
+
+
+def selection_of(settings: Settings) -> Selection:
+    """The heads that the settings select."""
+    return Selection(threads=settings.thread, namespace=settings.namespace, since=settings.since)
+
+
+def preview(settings: Settings, opened: OpenLedger | None) -> Recording:
+    """A look before a run, of which nothing is kept; it knows the quarantine."""
+    recording = Recording(uuid4(), None, None)
+    if opened is not None:
+        from repair_service.sweep.run_record import Look
+
+        recording.record = Look(
+            opened.ledger, opened.identity.key, most_repairs=settings.max_repairs_per_thread
+        )
+    return recording
+
+
+def actor_of(settings: Settings) -> str:
+    """Who runs this: REPAIR_ACTOR, else the account of the operating system."""
+    if settings.actor:
+        return settings.actor
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user id may have no name
+        return f"uid {os.getuid()}"
+
+
+def _policy_of(settings: Settings) -> dict[str, Any]:
+    bounds = {
+        "active_query": settings.active_query,
+        "max_repairs": settings.max_repairs,
+        "max_ratio": settings.max_ratio,
+    }
+    return {**asdict(settings.policy()), **bounds}
