@@ -110,7 +110,7 @@ def is_patch(row: CheckpointRow) -> bool:
     The mark names the checkpoint: up to 0.4 LangGraph's `update_state` copies the metadata of the
     checkpoint before, mark included (langgraph/pregel/__init__.py, `**saved.metadata`).
     """
-    mark = row.metadata.get(MARK)
+    mark = row.metadata.get(MARK) if isinstance(row.metadata, dict) else None
     return isinstance(mark, Mapping) and mark.get("checkpoint_id") == row.checkpoint_id
 
 

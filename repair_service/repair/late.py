@@ -2,7 +2,8 @@
 
 A process of before the deploy may still write a tool's result under the old head, behind which our
 patch stands already. While the patch is the head, nothing has read the placeholder, so the real
-result can take its place.
+result can take its place. A placeholder of an earlier patch, behind which the thread went on, has
+been read, and stays.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,8 @@ def without_outdated(
     """
     if not is_patch(head.row):
         return transcript
-    bare = tuple(message for message in transcript.messages if not _is_ours(message))
+    unread = _mended_heads(head, ancestors)
+    bare = tuple(m for m in transcript.messages if not _is_unread(m, unread))
     late = from_ancestors(
         head, replace(transcript, messages=bare), channel, ancestors, open_calls(bare)
     )
@@ -46,10 +48,25 @@ def without_outdated(
     kept = tuple(
         message
         for message in transcript.messages
-        if not (_is_ours(message) and message.answers in answered)
+        if not (_is_unread(message, unread) and message.answers in answered)
     )
     return replace(transcript, messages=kept)
 
 
-def _is_ours(message: Message) -> bool:
-    return message.placeholder and MARK.encode() in message.raw
+def _mended_heads(head: Head, ancestors: Sequence[HeadRows]) -> frozenset[str]:
+    """The heads that were mended since the thread last went on: one, or more in a row."""
+    mended = set()
+    for row in (head.row, *(ancestor.row for ancestor in ancestors)):
+        if not is_patch(row):
+            break
+        mended.add(row.parent_checkpoint_id)
+    return frozenset(checkpoint_id for checkpoint_id in mended if checkpoint_id)
+
+
+def _is_unread(message: Message, mended: frozenset[str]) -> bool:
+    """Whether a message is a placeholder of ours that says that it was made at one of the heads."""
+    return (
+        message.placeholder
+        and MARK.encode() in message.raw
+        and any(checkpoint_id.encode() in message.raw for checkpoint_id in mended)
+    )

@@ -1,5 +1,6 @@
 """The last question before a commit: is the patched head what it was meant to be?"""
 
+import math
 from dataclasses import replace
 
 from repair_service.checkpoint.rows import ThreadRows
@@ -18,7 +19,7 @@ def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
     Args:
         patch: The patch that was written.
         thread: The thread's rows, read in the same transaction after the write.
-        policy: The policy of the repair; idle time is not asked.
+        policy: The policy of the repair; idle time and breakpoints are not asked.
 
     Returns:
         What is wrong with it, or None where it is healthy, but for the faults that the patch left
@@ -28,7 +29,13 @@ def wrong_with(patch: Patch, thread: ThreadRows, policy: Policy) -> str | None:
     rows = thread.heads.get(namespace)
     if rows is None or rows.row.checkpoint_id != patch.row.checkpoint_id:
         return "the patched checkpoint is not the head"
-    settled = replace(policy, min_idle=0.0, deployed_at=None)
+    settled = replace(
+        policy,
+        min_idle=-math.inf,
+        deployed_at=None,
+        breakpoints=frozenset(),
+        infer_breakpoints=False,
+    )
     diagnosis = diagnose(thread, namespace, settled, 0.0, NoFleet())
     left = diagnosis.verdict is Verdict.MANUAL and len(diagnosis.faults) == patch.left
     if diagnosis.verdict is not Verdict.HEALTHY and not left:

@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, NotRequired
 
 from deepagents import create_deep_agent
-from langchain.agents import create_agent
+from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -34,7 +34,7 @@ from repair_service.demo.programs import (
 )
 from repair_service.demo.witness import GAVE_UP, KILLED, PATIENCE, WitnessSaver
 from tests.acceptance import states, teams
-from tests.acceptance.script import MODEL, Family, all_tools
+from tests.acceptance.script import MODEL, Family, Forgetful, all_tools
 
 
 def agent(saver: Saver, slow: Slow) -> Graph:
@@ -59,6 +59,30 @@ def deep_agent(saver: Saver, slow: Slow) -> Graph:
         "model": MODEL,
     }
     return create_deep_agent(MODEL, tools, subagents=[helper], checkpointer=saver)
+
+
+class Noted(AgentState[Any]):
+    """The state of an agent that takes notes."""
+
+    note: NotRequired[str]
+
+
+def note_taker(saver: Saver, slow: Slow) -> Graph:
+    """A create_agent with a tool that writes a channel of its own beside its result."""
+
+    @tool
+    def take_note(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Take a note."""
+        noted = ToolMessage("noted", name="take_note", tool_call_id=tool_call_id)
+        return Command(update={"note": "milk", "messages": [noted]})
+
+    tools = [*all_tools(slow), take_note]
+    return create_agent(MODEL, tools, state_schema=Noted, checkpointer=saver)
+
+
+def forgetful(saver: Saver, slow: Slow) -> Graph:
+    """A create_agent whose model uses the same call ids in every turn."""
+    return create_agent(Forgetful(script=MODEL.script), all_tools(slow), checkpointer=saver)
 
 
 def agent_as_node(saver: Saver, slow: Slow) -> Graph:
@@ -133,6 +157,8 @@ _ALONE: Mapping[str, Family] = {
         agent,
         approved_agent,
         deep_agent,
+        note_taker,
+        forgetful,
         agent_as_node,
         agent_with_memory,
         two_levels_deep,

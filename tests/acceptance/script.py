@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.types import interrupt
 
@@ -33,6 +34,17 @@ MODEL = ScriptedModel(
     }
 )
 """The demo's script and what the tests add to it."""
+
+
+class Forgetful(ScriptedModel):
+    """A model whose call ids start anew in every turn."""
+
+    def _answer(self, messages: list[BaseMessage]) -> AIMessage:
+        answer = super()._answer(messages)
+        for number, call in enumerate(answer.tool_calls, start=1):
+            call["id"] = f"call_{number}"
+        return answer
+
 
 Family = Callable[[Saver, Slow], Graph]
 """Builds a graph on a saver; its tool `slow` does what it is given."""
