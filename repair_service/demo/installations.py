@@ -1,8 +1,10 @@
-"""Where a Postgres server's programs are, and the account and the directory to run them in."""
+"""Where programs are: those of a Postgres server, with their account and directory, and ours."""
 
 import os
 import pwd
+import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -95,3 +97,17 @@ def copy_of_wheel(binaries: Path, target: Path, account: ServerAccount) -> Path:
     for path in (target, *target.rglob("*")):
         os.chown(path, account.uid, account.gid, follow_symlinks=False)
     return target / package.name / binaries.parent.name / binaries.name
+
+
+def activation_of_environment() -> str | None:
+    """What to type in a new shell, in this directory, so that `repair-service` is found.
+
+    Returns:
+        The command; None where we run in no virtual environment.
+    """
+    if sys.prefix == sys.base_prefix:
+        return None
+    environment, here = Path(sys.prefix), Path.cwd()
+    if environment.is_relative_to(here):
+        environment = environment.relative_to(here)
+    return f". {shlex.quote(str(environment / 'bin' / 'activate'))}"

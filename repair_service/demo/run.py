@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from repair_service.demo.installations import activation_of_environment
 from repair_service.errors import RepairServiceError
 
 INTERRUPTED = 130
@@ -32,7 +34,7 @@ def run_demo(keep: bool = False) -> int:
 
     Returns:
         The exit code: 0 when every thread went on as it should, 1 when one did not; 130 after
-        Ctrl-C and 143 after SIGTERM. With `keep`, Ctrl-C is how it ends and counts as no failure.
+        Ctrl-C and 143 after SIGTERM. With `keep`, either is how it ends and counts as no failure.
 
     Raises:
         RepairServiceError: The packages for the demo are missing, or no server could be started.
@@ -42,17 +44,19 @@ def run_demo(keep: bool = False) -> int:
         with _unwinding_on_sigterm():
             return _show(keep)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = INTERRUPTED
     except _Terminated:
-        return TERMINATED
+        code = TERMINATED
+    print("\nStopped; nothing is left behind.", file=sys.stderr)
+    return code
 
 
 def _need_packages() -> None:
     """Say in one sentence what to install where the demo's packages are missing."""
     if find_spec("langgraph.graph") is None or find_spec("langchain") is None:
         raise RepairServiceError(
-            "The demo runs real agents and needs their packages: "
-            "pip install 'repair-service[demo]'."
+            "The demo runs real agents and needs their packages: install repair-service with its "
+            "extra `demo` (in a checkout: pip install '.[demo]')."
         )
 
 
@@ -81,7 +85,8 @@ def _show(keep: bool) -> int:
     console = Console(highlight=False, width=min(console.width, 80))
     with ExitStack() as stack:
         console.print("[bold]repair-service demo[/]")
-        console.print("A Postgres of its own, real LangGraph agents, real deaths. No network.\n")
+        console.print("A Postgres of its own, real LangGraph agents, real deaths. No network: the")
+        console.print("model plays a script, and refuses the lists that providers refuse.\n")
         server = stack.enter_context(start_postgres())
         story = Story(console, server.url, stack)
         passed = story.tell()
@@ -91,18 +96,22 @@ def _show(keep: bool) -> int:
         if keep:
             story.leave_one()
             _wait(console, server.url)
+    if keep:
+        console.print("\nStopped; nothing is left behind.")
     return 0 if passed else 1
 
 
 def _wait(console: Console, url: str) -> None:
-    """Keep the server up until Ctrl-C, which is how this is meant to end."""
+    """Keep the server up until Ctrl-C or SIGTERM, which is how this is meant to end."""
     try:
         console.print("\nThe server stays up. In another terminal:")
+        if activation := activation_of_environment():
+            console.print(f"  {activation}", soft_wrap=True)
         console.print(f"  export DATABASE_URL='{url}'", soft_wrap=True)
         console.print("  repair-service audit --min-idle 0s")
         console.print("  repair-service show yours")
         console.print("  repair-service repair yours --min-idle 0s")
         console.print(f"Press Ctrl-C here (or: kill {os.getpid()}) to stop it and remove its data.")
         signal.pause()
-    except KeyboardInterrupt:
-        console.print("\nStopped, and removed.")
+    except (KeyboardInterrupt, _Terminated):
+        pass

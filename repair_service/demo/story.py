@@ -1,5 +1,6 @@
 """What the demo does, one act after the other, and what it says meanwhile."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from langgraph.types import Command
 from rich.console import Console
 from rich.markup import escape
 
+from repair_service.demo.installations import activation_of_environment
 from repair_service.demo.model import ProviderRefusal
 from repair_service.demo.programs import Scenario, build, said, thread
 from repair_service.demo.witness import KILLED
@@ -235,6 +237,9 @@ class Story:
         say(f"   {kept} real results were still on disk and are in the lists again;")
         say(f"   {made_up} calls had none, and got a result that says so. No tool ran again.\n")
         say("[bold]Your own database[/] (doctor and audit write nothing):")
+        activation = activation_of_environment()
+        if activation is not None and shutil.which("repair-service") is None:
+            say(f"  {activation}", soft_wrap=True)
         say("  export DATABASE_URL=postgresql://user:password@host/database")
         say("  repair-service doctor    is everything there that is needed?")
         say("  repair-service audit     which threads are damaged, and how?")

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from repair_service.demo import run
+from repair_service.demo.installations import activation_of_environment
 from repair_service.errors import RepairServiceError
 
 PATIENCE = 60
@@ -57,17 +58,20 @@ def lines_until(process: "subprocess.Popen[str]", start: str) -> list[str]:
     raise AssertionError(f"No line starts with {start!r}: {lines}")
 
 
-def test_every_thread_goes_on_and_a_damaged_one_is_kept_until_ctrl_c(temporary: Path) -> None:
+def test_every_thread_goes_on_and_a_damaged_one_is_kept_until_a_signal(temporary: Path) -> None:
     with started(keep=True) as process:
         told = lines_until(process, "Press Ctrl-C")
         (url,) = [line.split("'")[1] for line in told if "export DATABASE_URL='" in line]
         with psycopg.connect(url) as connection:
             left = connection.execute("SELECT 1 FROM checkpoints WHERE thread_id = 'yours'")
             assert left.fetchone() is not None
-        process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=PATIENCE)
+        # The other way out that it offers; Ctrl-C ends it likewise.
+        assert f"(or: kill {process.pid})" in told[-1]
+        process.send_signal(signal.SIGTERM)
+        last, complaints = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, complaints) == (0, "")
+    assert last == "\nStopped; nothing is left behind.\n"
     assert list(temporary.iterdir()) == []
     text = "\n".join(told)
     assert "\x1b" not in text
@@ -96,11 +100,25 @@ def test_a_signal_ends_it_and_nothing_is_left(
         process.send_signal(number)
         _, complaints = process.communicate(timeout=PATIENCE)
 
-    assert (process.returncode, complaints) == (code, "")
+    assert process.returncode == code
+    assert complaints == "\nStopped; nothing is left behind.\n"
     assert list(temporary.iterdir()) == []
 
 
 def test_missing_packages_are_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_spec", lambda name: None)
-    with pytest.raises(RepairServiceError, match=r"pip install 'repair-service\[demo\]'"):
+    with pytest.raises(RepairServiceError, match=r"pip install '\.\[demo\]'"):
         run.run_demo()
+
+
+def test_the_way_to_the_command_is_shown_where_a_new_shell_does_not_find_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert activation_of_environment() == ". .venv/bin/activate"
+    monkeypatch.setattr(sys, "prefix", "/opt/an environment")
+    assert activation_of_environment() == ". '/opt/an environment/bin/activate'"
+    monkeypatch.setattr(sys, "prefix", "/usr")
+    assert activation_of_environment() is None
