@@ -62,11 +62,11 @@ def _harmless(found: re.Match[str]) -> str:
 def code_of(text: str) -> str:
     """Text as code, also in a table.
 
-    A code span is no place for backticks, spaces that count, or in a table pipes: a text with one
-    of those is an element, with all but letters and digits as entities.
+    A code span is no place for backticks, for spaces at its ends, or in a table for pipes: a text
+    with one of those is an element, with all but letters and digits as entities.
     """
     said = printable(text) or "(empty)"
-    if any(each in said for each in ("`", "|", "\\", "  ")) or said != said.strip():
+    if any(each in said for each in ("`", "|", "\\")) or said != said.strip():
         entities = (each if each.isalnum() else f"&#{ord(each)};" for each in said)
         return f"<code>{''.join(entities)}</code>"
     return f"`{said}`"

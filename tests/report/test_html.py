@@ -15,7 +15,8 @@ import pytest
 
 import repair_service
 from repair_service.ledger.records.finding import Finding
-from repair_service.repair.verdict import FaultKind, Verdict
+from repair_service.ledger.values import plain
+from repair_service.repair.verdict import FaultKind, Placeholders, Policy, Verdict
 from repair_service.report import html, tally
 from repair_service.report.html import write_html
 from tests.report.pages import Page, html_of
@@ -334,6 +335,17 @@ def test_the_facts_of_the_run() -> None:
         }
         == facts
     )
+
+
+def test_settings_are_not_listed_at_any_length() -> None:
+    own = plain(Policy(placeholders=Placeholders(interrupted="Own " * 200)))
+
+    shown = page_of(policy=own).shown
+
+    assert "Own Own" in shown
+    assert "… (800 characters)" in shown
+    # The other one is what every run has that asks for nothing else.
+    assert Placeholders().invalid not in shown
 
 
 class Counting(io.StringIO):

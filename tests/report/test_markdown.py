@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from repair_service.ledger.records.finding import Finding
 from repair_service.repair.verdict import Verdict
 from repair_service.report.markdown import write_markdown
+from repair_service.report.table import printable
 from tests.report.pages import Page
 from tests.report.past_runs import HOSTILE, fault, finding, findings, run, totals
 
@@ -91,11 +92,14 @@ def test_hostile_text_is_text(trick: str) -> None:
     hostile, tame = page(trick), page("x")
 
     assert hostile.shape == tame.shape
+    # Once as the store, and once in the sentence behind it.
+    shown = hostile.shown.partition("Totals")[0].replace("\u200b", "")
+    assert shown.count(printable(trick).strip()) >= 2
     assert not hostile.attributes("href")
 
 
 def test_an_id_can_be_copied_from_the_rendered_table() -> None:
-    for trick in ("a|b`c\\|d", "  two  spaces ", "<b>&lt;", "plain"):
+    for trick in ("a|b`c\\|d", " at both ends ", "<b>&lt;", "plain"):
         assert trick in rendered(markdown_of(finding(trick))).texts["code"]
 
 
