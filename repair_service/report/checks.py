@@ -104,14 +104,15 @@ def _tables(facts: StoreFacts) -> Check:
 def _rights(facts: StoreFacts) -> Iterator[Check]:
     if not facts.tables:
         return
-    grants = " ".join(facts.missing_rights)
     unread = [name for name, table in facts.tables.items() if not table.may_select]
+    reading, writing = " ".join(facts.rights_to_read()), " ".join(facts.rights_to_write())
     if unread:
         found = f"the role {facts.role} may not read {', '.join(unread)}"
-        yield Check("rights", "fail", found, f"As the tables' owner: {grants}")
-    elif facts.missing_rights:
+        to_repair = f" For repairs too: {writing}" if writing else ""
+        yield Check("rights", "fail", found, f"As the tables' owner: {reading}{to_repair}")
+    elif writing:
         found = f"the role {facts.role} may read and not write: audit works, sweep does not"
-        yield Check("rights", "warn", found, f"As the tables' owner: {grants}")
+        yield Check("rights", "warn", found, f"As the tables' owner: {writing}")
     else:
         yield Check("rights", "ok", f"the role {facts.role} may read and add rows")
     hidden = [name for name, table in facts.tables.items() if table.row_security]
@@ -137,15 +138,15 @@ def _migrations(facts: StoreFacts, newest_installed: int) -> Check:
 
 
 def _layout(facts: StoreFacts, sample: Sample | None) -> Check:
+    if sample is None:
+        return Check("layout", "warn", "it cannot be seen without the right to read")
     who = {
         "python": "written by Python",
         "js": "written by LangGraph.js",
         "both": "written by Python and by LangGraph.js",
         "empty": "nothing written yet",
     }[facts.kind]
-    seen = ", ".join(
-        f"{count} {layout}" for layout, count in (sample.layouts if sample else {}).items()
-    )
+    seen = ", ".join(f"{count} {layout}" for layout, count in sample.layouts.items())
     return Check("layout", "ok", f"{who}{f'; recent heads: {seen}' if seen else ''}")
 
 

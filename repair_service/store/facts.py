@@ -1,6 +1,6 @@
 """What a store is, and whether it can be worked with: plain values for `doctor` to print."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -113,6 +113,14 @@ class StoreFacts:
     refusal: str | None
     missing_rights: tuple[str, ...]
 
+    def rights_to_read(self) -> tuple[str, ...]:
+        """What to GRANT before the store can be audited, one statement each."""
+        return missing_rights(self.schema, self.role, self.tables, ("SELECT",))
+
+    def rights_to_write(self) -> tuple[str, ...]:
+        """What to GRANT besides before a repair can write, one statement each."""
+        return missing_rights(self.schema, self.role, self.tables, ("INSERT",))
+
 
 def refusal_of(
     schema: str,
@@ -186,18 +194,32 @@ def _missing_tables(schema: str, missing: list[str], other_schemas: tuple[str, .
     )
 
 
-def missing_rights(schema: str, role: str, tables: Mapping[str, TableFacts]) -> tuple[str, ...]:
-    """The GRANT statements that a repair still needs, ready to be run by the tables' owner."""
+def missing_rights(
+    schema: str,
+    role: str,
+    tables: Mapping[str, TableFacts],
+    kinds: Sequence[str] = ("SELECT", "INSERT"),
+) -> tuple[str, ...]:
+    """The GRANT statements that a role still needs, ready to be run by the tables' owner.
+
+    Args:
+        schema: The tables' schema.
+        role: The role.
+        tables: The checkpoint tables.
+        kinds: The rights to look at: `SELECT` is all that an audit needs, a repair needs both.
+    """
     needed = []
     for name, table in tables.items():
-        rights = [] if table.may_select else ["SELECT"]
-        if name in ("checkpoints", "checkpoint_blobs") and not table.may_insert:
-            rights.append("INSERT")
+        lacking = {
+            "SELECT": not table.may_select,
+            "INSERT": name in ("checkpoints", "checkpoint_blobs") and not table.may_insert,
+        }
+        rights = [kind for kind in kinds if lacking[kind]]
         if rights:
             needed.append(
                 f"GRANT {', '.join(rights)} ON {_quoted(schema)}.{name} TO {_quoted(role)};"
             )
-    if needed and not any(table.may_select for table in tables.values()):
+    if "SELECT" in kinds and needed and not any(table.may_select for table in tables.values()):
         needed.insert(0, f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};")
     return tuple(needed)
 

@@ -27,6 +27,8 @@ UNREADABLE_ADDRESS = (
     "parameters that libpq does not know."
 )
 
+UNRESOLVED = "the host's name cannot be resolved; correct it, or see to the name server"
+
 REFUSALS = (
     ("password authentication failed", "the password was refused; correct it"),
     ("no password supplied", "a password is needed; give it in the address or in PGPASSWORD"),
@@ -35,7 +37,8 @@ REFUSALS = (
     ("role", "there is no such user; correct the name", "does not exist"),
     ("Connection refused", "nothing listens there; check host and port, and that the server runs"),
     ("No such file or directory", "there is no such socket; check the host, and that it runs"),
-    ("could not translate host name", "there is no such host; correct the name"),
+    ("could not translate host name", UNRESOLVED),
+    ("failed to resolve host", UNRESOLVED),
     ("timeout expired", "no answer in time; check the host, the port and the firewalls between"),
     ("too many clients", "all of its connections are taken; try again later or use a pooler"),
     ("remaining connection slots", "all of its connections are taken; try again later"),

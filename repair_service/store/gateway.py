@@ -105,7 +105,7 @@ class Store:
         if unread:
             raise StoreForbidden(
                 f"The role {facts.role} may not read {', '.join(unread)} in {facts.target}. "
-                f"Run as their owner: {' '.join(facts.missing_rights)}"
+                f"Run as their owner: {' '.join(facts.rights_to_read())}"
             )
         return facts
 

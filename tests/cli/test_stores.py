@@ -82,6 +82,23 @@ def test_a_role_that_may_not_write_can_audit_and_doctor_warns(
     assert "GRANT INSERT ON" in rights["mend"]
 
 
+def test_doctor_claims_nothing_of_rows_that_it_may_not_read(
+    command: Command, database: Database, reader: str
+) -> None:
+    with database.connect() as connection:
+        connection.execute(
+            sql.SQL("REVOKE SELECT ON ALL TABLES IN SCHEMA {} FROM {}").format(
+                sql.Identifier(database.schema), sql.Identifier(reader.rpartition("role%3D")[2])
+            )
+        )
+    ran = command("doctor", "--database-url", reader, "--format", "json")
+    checks = {check["name"]: check for check in ran.document["checks"]}
+    assert (ran.code, checks["rights"]["status"], checks["layout"]["status"]) == (1, "fail", "warn")
+    reading, writing = checks["rights"]["mend"].split(" For repairs too: ")
+    assert ("GRANT SELECT ON" in reading, "INSERT" in reading) == (True, False)
+    assert ("GRANT INSERT ON" in writing, "SELECT" in writing) == (True, False)
+
+
 def test_doctor_fails_where_the_tables_are_missing(
     command: Command, empty_database: Database
 ) -> None:

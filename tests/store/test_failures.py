@@ -45,6 +45,8 @@ def test_a_port_where_nothing_listens_is_unreachable() -> None:
 def test_a_host_that_does_not_exist_is_unreachable() -> None:
     said = refused(f"postgresql://app:{SECRET}@no-such-host.invalid/store")
     assert isinstance(said, StoreUnreachable)
+    assert "no-such-host.invalid" in str(said)
+    assert "cannot be resolved" in str(said)
     assert SECRET not in str(said)
 
 

@@ -216,6 +216,7 @@ def test_a_role_that_may_not_read_is_told_what_to_grant(database: Database, role
         refused.value
     )
     assert f'TO "{role.name}";' in str(refused.value)
+    assert "INSERT" not in str(refused.value), "an audit does not need it"
 
 
 def test_a_role_that_may_not_enter_the_schema_may_not_read(database: Database, role: Role) -> None:
