@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
+from deepagents._messages_reducer import _messages_delta_reducer as delta_reducer
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -18,6 +19,7 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
+from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import Send
 
@@ -135,6 +137,12 @@ class Conversation(TypedDict):
     turns: int
 
 
+class Delta(TypedDict):
+    """A list that is rebuilt from its history, with a snapshot every five updates."""
+
+    messages: Annotated[list[Any], DeltaChannel(delta_reducer, snapshot_frequency=5)]
+
+
 class TwoLists(TypedDict):
     messages: Merged
     journal: Listed
@@ -146,6 +154,7 @@ FORMS: Mapping[str, Form] = {
     "own_classes": Form(Plain, write=as_own_class),
     "chunks": Form(Plain, write=as_chunk),
     "another_channel": Form(Conversation, keys=("conversation",)),
+    "delta": Form(Delta),
     "two_lists": Form(TwoLists, keys=("messages", "journal")),
     "root_list": Form(Listed, keys=()),
     "root_mapping": Form(dict, whole=True),
