@@ -14,6 +14,7 @@ POLICY = (
     "breakpoint",
     "infer_breakpoints",
     "client_tool",
+    "tool_node",
     "resume",
     "route",
     "allow",

@@ -186,6 +186,15 @@ ClientTool = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+ToolNode = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A node that runs tools, where neither its name (tools) nor history shows it; "
+        "repeatable.",
+        metavar="NODE",
+        rich_help_panel=POLICY,
+    ),
+]
 Resume = Annotated[
     str | None,
     typer.Option(

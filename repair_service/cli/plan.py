@@ -34,6 +34,7 @@ def plan(
     breakpoint: options.Breakpoint = None,  # noqa: A002  # named as its flag
     infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
+    tool_node: options.ToolNode = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,

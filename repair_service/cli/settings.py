@@ -107,6 +107,7 @@ class Settings(BaseSettings):
     breakpoint: Names = ()
     infer_breakpoints: bool = True
     client_tool: Names = ()
+    tool_node: Names = ()
     resume: Literal["continue", "park"] = "continue"
     route: str | None = None
     allow: Names = ()
@@ -151,6 +152,7 @@ class Settings(BaseSettings):
             infer_breakpoints=self.infer_breakpoints,
             last=self.last,
             client_tools=frozenset(self.client_tool),
+            tool_nodes=frozenset(self.tool_node),
             resume=self.resume,
             route=self.route,
             placeholders=Placeholders(

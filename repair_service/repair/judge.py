@@ -17,6 +17,7 @@ from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
+from repair_service.repair.graph import graph_of
 from repair_service.repair.heads import ThreadHeads
 from repair_service.repair.late import without_outdated
 from repair_service.repair.lineage import one_step_channels
@@ -330,7 +331,11 @@ class _Case:
             tail = found[name].step_calls[0][0]
             message = transcripts[name].messages[tail]
             ran = pulled_nodes(self.thread.ancestors.get(head.row.checkpoint_ns, ()))
-            step = judge_step(head, frozenset(transcripts), message, history, ran)
+
+            def tool_nodes() -> frozenset[str]:
+                return self.policy.tool_nodes | self._fleets_tool_nodes(head)
+
+            step = judge_step(head, frozenset(transcripts), message, history, ran, tool_nodes)
         below = live_below(head.row.checkpoint_ns, self.heads)
         if not step.consumed and not step.obstacle and below:
             return replace(
@@ -339,6 +344,12 @@ class _Case:
                 "and a new checkpoint above it would drop its work",
             )
         return step
+
+    def _fleets_tool_nodes(self, head: Head) -> frozenset[str]:
+        """The nodes that return tool results in other threads of what may be this graph."""
+        graph = graph_of(head)
+        steps = self.fleet.tool_steps()
+        return frozenset(step.node for step in steps if step.node and graph.may_be(step.graph))
 
     def _resume(
         self, head: Head, found: Mapping[str, Findings], step: Step, history: Sequence[ToolStep]

@@ -5,7 +5,7 @@ given up. So every unfinished task must be one that answers the calls, and every
 one must be of a kind whose merge is known.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from repair_service.checkpoint.compose import keeps_tasks
@@ -73,6 +73,7 @@ def judge_step(
     message: Message,
     history: Sequence[ToolStep],
     ran: frozenset[str],
+    tool_nodes: Callable[[], frozenset[str]],
 ) -> Step:
     """Decide about the tasks pending behind an AI message whose calls are open.
 
@@ -82,6 +83,8 @@ def judge_step(
         message: The AI message.
         history: The tool steps that the thread went through before.
         ran: The nodes whose earlier runs the thread's rows show.
+        tool_nodes: Gives the nodes that run tools by the operator's or other threads' word; asked
+            only where this thread leaves it open.
 
     Raises:
         Unreadable: A finished task's write cannot be read.
@@ -94,6 +97,8 @@ def judge_step(
     unfinished = [task for task in tasks if not task.finished and task.node is not None]
     if unfinished and all(task.node in reading and task.kind == "pull" for task in unfinished):
         return Step(consumed=False, obstacle=lost_by_keeping(head))
+    if any(task.kind == "pull" and task.node not in running for task in tasks):
+        running |= tool_nodes()
     calls = {call.id for call in message.calls if call.id}
     obstacle = _unfinished_obstacle(unfinished, calls, running, ran)
     for task in tasks:
@@ -191,6 +196,9 @@ def _unfinished_obstacle(
             )
     if strangers and len(unfinished) > 1:
         return f"the node {strangers[0].node!r} is pending beside the calls, and would be given up"
+    if strangers:
+        node = strangers[0].node
+        return f"nothing shows that the node {node!r} runs tools; --tool-node {node} says so"
     return None
 
 

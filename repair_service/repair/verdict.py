@@ -93,6 +93,7 @@ class Policy:
         infer_breakpoints: Whether a node before which history shows runs to stop again and again
             is taken for a breakpoint.
         client_tools: Tools whose calls the client answers: always waiting.
+        tool_nodes: Nodes that run tools, where neither their name nor history says so.
         last: Only faults among so many messages at the end of a list are mended; None for all.
         resume: Where a mended step goes on.
         route: The node to go on at, declared by the operator; None to learn it.
@@ -106,6 +107,7 @@ class Policy:
     breakpoints: frozenset[str] = frozenset()
     infer_breakpoints: bool = True
     client_tools: frozenset[str] = frozenset()
+    tool_nodes: frozenset[str] = frozenset()
     last: int | None = None
     resume: Literal["continue", "park"] = "continue"
     route: str | None = None

@@ -315,3 +315,27 @@ def test_values_in_the_checkpoint_that_are_no_mapping_are_unreadable(
             return replace(row, checkpoint={**row.checkpoint, "channel_values": values})
 
         assert judge(changed(thread_rows("agent_partial"), row=spoil)).verdict is Verdict.UNREADABLE
+
+
+def at_node(thread: ThreadRows, node: str) -> ThreadRows:
+    """The same thread with its calls pending at a node of another name."""
+    head = thread.heads[""]
+
+    def renamed(text: str) -> str:
+        return text.replace("branch:to:tools", f"branch:to:{node}")
+
+    document = dict(head.row.checkpoint)
+    for key in ("channel_versions", "channel_values"):
+        document[key] = {renamed(name): value for name, value in document[key].items()}
+    return replace(thread, heads={"": replace(head, row=replace(head.row, checkpoint=document))})
+
+
+def test_a_node_that_nothing_shows_to_run_tools_is_left_to_a_person(
+    thread_rows: LoadThread,
+) -> None:
+    thread = at_node(thread_rows("custom_first_call"), "approval")
+    diagnosis = judge(thread)
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "--tool-node approval" in diagnosis.reason
+    declared = judge(thread, Policy(min_idle=0.0, tool_nodes=frozenset({"approval"})))
+    assert declared.verdict is Verdict.REPAIRABLE
