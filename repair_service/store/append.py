@@ -25,6 +25,14 @@ CHECK_DEPTH = 500
 
 RUNS_NOW = "The application says that the thread runs now (--active-query); nothing was written."
 
+REFUSED = (
+    errors.IntegrityError,
+    errors.DataError,
+    errors.ProgramLimitExceeded,
+    errors.RaiseException,
+)
+"""What the database says against one row, and not against the next thread's."""
+
 Check = Callable[[ThreadRows], str | None]
 
 Also = Callable[["psycopg.Connection[Any]"], None]
@@ -76,6 +84,11 @@ class Appending:
                 raise Drifted(
                     "A table is locked by somebody else (a migration?); nothing was written. "
                     "Try again when it has ended."
+                ) from None
+            except REFUSED as refusal:
+                raise RepairFailed(
+                    f"The database refused the patch (SQLSTATE {refusal.sqlstate}), by a limit, a "
+                    "constraint or a trigger; nothing was written. The server's log says more."
                 ) from None
 
     def _compare(

@@ -133,7 +133,7 @@ class Loader:
             channel=row.channel,
             type=plain,
             blob=blob,
-            task_path=row.task_path,
+            task_path=row.task_path or "",
             cipher=cipher,
             problem=problem,
         )

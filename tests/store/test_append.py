@@ -277,6 +277,21 @@ def test_a_table_locked_by_a_migration_is_not_waited_for_forever(
             append(store, digest=digest)
 
 
+def test_a_row_that_the_database_refuses_is_a_failure_of_that_thread_alone(
+    store: Store, connection: "psycopg.Connection[Any]"
+) -> None:
+    before = everything(connection)
+    connection.execute("ALTER TABLE checkpoint_blobs ADD CHECK (version <> '2')")
+    with pytest.raises(RepairFailed, match=r"SQLSTATE 23514") as refused:
+        append(store)
+    assert "mended" not in str(refused.value)
+    assert everything(connection) == before
+    connection.execute(
+        "ALTER TABLE checkpoint_blobs DROP CONSTRAINT checkpoint_blobs_version_check"
+    )
+    append(store)
+
+
 def test_a_connection_that_dies_in_between_leaves_nothing_behind(
     store: Store, connection: "psycopg.Connection[Any]"
 ) -> None:

@@ -265,3 +265,13 @@ def test_recent_threads_are_the_latest_of_a_sample_and_the_same_each_time(
         sampled = store.recent_threads(10_000)
         assert 1_000 < len(sampled) < 6_000
         assert store.recent_threads(10_000) == sampled
+
+
+def test_a_write_without_a_task_path_is_one_with_an_empty_one(database: Database) -> None:
+    with database.connect() as connection:
+        connection.execute("ALTER TABLE checkpoint_writes ALTER COLUMN task_path DROP NOT NULL")
+        put_chain(connection, 1)
+        put_write(connection, "t", checkpoint_id(1), "messages", task_path=None)
+    with Store.connect(database.url, schema=database.schema) as store:
+        (write,) = store.threads(["t"])["t"].heads[""].writes
+    assert write.task_path == ""
