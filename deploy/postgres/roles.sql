@@ -2,6 +2,7 @@
 --
 --   psql -v ON_ERROR_STOP=1 -d DATABASE -f roles.sql
 --   psql -v ON_ERROR_STOP=1 -v schema=langgraph -d DATABASE -f roles.sql
+--   psql -v ON_ERROR_STOP=1 -v ledger_only=on -d LEDGER -f roles.sql    for a ledger elsewhere
 --
 -- Run it as the owner of the checkpoint tables (CREATEROLE, CREATE on the database), before
 -- `repair-service db upgrade`. It may be run again at any time. Other names: -v auditor=NAME,
@@ -34,6 +35,8 @@ SELECT format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), name)
 FROM unnest(ARRAY[:'auditor', :'repairer', :'undoer', :'migrator']) AS name
 \gexec
 
+\if :{?ledger_only}
+\else
 -- The checkpoint tables: read all four, add rows to two. No role may update one.
 GRANT USAGE ON SCHEMA :"schema" TO :"auditor", :"repairer", :"undoer";
 GRANT SELECT ON
@@ -44,6 +47,7 @@ GRANT SELECT ON
 TO :"auditor", :"repairer", :"undoer";
 GRANT INSERT ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"repairer", :"undoer";
 GRANT DELETE ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"undoer";
+\endif
 
 -- The ledger. Making a schema for another role, and setting what that role's tables allow, takes
 -- membership in it.

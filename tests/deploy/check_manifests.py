@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from repair_service import __version__
-from repair_service.cli.app import main
 from repair_service.cli.settings import load_settings
 from repair_service.cli.times import parse_time
+from tests.deploy.commands import accepted
 from tests.deploy.conftest import DEPLOY
 from tests.deploy.helm import Helm, HelmFailed, run
 
@@ -89,11 +89,6 @@ def tool(name: str, *arguments: str | Path) -> None:
     program = Path(sys.executable).with_name(name)
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def accepted(arguments: list[str]) -> bool:
-    """Whether the command takes these arguments, which --help looks over before it shows itself."""
-    return main([*arguments, "--help"]) == 0
 
 
 def test_the_dockerfile_passes_hadolint() -> None:

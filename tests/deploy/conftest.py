@@ -64,9 +64,10 @@ def roles(load_corpus: Callable[[str], Corpus]) -> Iterator[Roles]:
         yield made
 
 
-def create_roles(store: Database, names: dict[str, str]) -> None:
-    """Run roles.sql with psql."""
-    variables = [f"--set={short}={name}" for short, name in names.items()]
+def create_roles(store: Database, names: dict[str, str], *more: str) -> None:
+    """Run roles.sql with psql, with more variables as `name=value`."""
+    given = (*(f"{short}={name}" for short, name in names.items()), *more)
+    variables = [f"--set={variable}" for variable in given]
     file = DEPLOY / "postgres" / "roles.sql"
     done = subprocess.run(
         [psql(), "-X", "-q", "--set=ON_ERROR_STOP=1", *variables, f"--file={file}", store.url],

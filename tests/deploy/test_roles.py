@@ -1,6 +1,7 @@
 """The roles of deploy/postgres/roles.sql: what each needs is there, and nothing beyond it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -8,7 +9,9 @@ import pytest
 from psycopg import sql
 
 from repair_service.cli.app import main
-from tests.deploy.conftest import Roles
+from repair_service.ledger import migrate
+from tests.conftest import Database
+from tests.deploy.conftest import Roles, create_roles
 
 CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
 LEDGER = ("findings", "plans_used", "quarantine", "removed_messages", "repairs", "runs")
@@ -115,6 +118,27 @@ def test_no_role_may_change_what_the_application_wrote(roles: Roles, role: str) 
 def test_a_role_may_not_do_what_the_next_one_may(roles: Roles) -> None:
     for role, statement in OF_ANOTHER_ROLE:
         assert refused(roles, role, statement), (role, statement)
+
+
+def test_a_ledger_elsewhere_has_the_same_roles(roles: Roles, empty_database: Database) -> None:
+    create_roles(empty_database, roles.names, "ledger_only=on")
+    elsewhere = Roles(empty_database, roles.names)
+    try:
+        migrate.upgrade(elsewhere.url("migrator"))
+        assert migrate.check(elsewhere.url("repairer")).ready
+        assert held(elsewhere, "auditor") == set()
+    finally:
+        with empty_database.connect() as owner:
+            for name in roles.names.values():
+                owner.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(sql.Identifier(name)))
+
+
+def test_the_auditor_can_do_all_that_only_looks(roles: Roles, call: Any, tmp_path: Path) -> None:
+    assert call("auditor", "doctor")[0] == 0
+    assert call("auditor", "show", "duplicate")[0] == 0
+    plan = str(tmp_path / "plan.json")
+    assert main(["plan", "--out", plan, "--min-idle", "0"]) == 2
+    assert call("repairer", "show", plan)[0] == 0
 
 
 def test_the_auditor_audits_and_cannot_sweep(roles: Roles, call: Any) -> None:
