@@ -207,3 +207,23 @@ def test_a_deep_agent_that_mended_itself_is_left_alone(
     before = rows(database)
     assert sweep(database) == []
     assert rows(database) == before
+
+
+def test_the_other_rebuilt_channels_keep_their_value(
+    database: Database, saver: PostgresSaver, nursery: Nursery
+) -> None:
+    graph = FAMILIES["deep_agent"](saver, never_again)
+    inputs = ["Write a file, and call slow.", EARLIER, LINES["one-call"]]
+    for thread_id in ("continued", "told"):
+        assert nursery.run("talk", "deep_agent", database.url, thread_id, inputs) == KILLED
+    before = graph.get_state(thread("told")).values["files"]
+    assert list(before) == ["/kept.txt"]
+
+    assert_repaired(database, ("continued", ""), ("told", ""))
+
+    assert graph.get_state(thread("told")).values["files"] == before
+    state = graph.invoke(None, thread("continued"), durability="sync")
+    assert state["messages"][-1].text.startswith("The tools said: ")
+    assert state["files"].keys() == before.keys()
+    state = graph.invoke(said("Are you there?"), thread("told"), durability="sync")
+    assert state["files"] == before
