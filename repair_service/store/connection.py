@@ -1,5 +1,6 @@
 """One connection to a store: transactions with bounds, statements by name, errors of our tree."""
 
+import contextlib
 import json
 import os
 import socket
@@ -18,6 +19,8 @@ from psycopg.types.json import set_json_loads
 from repair_service.errors import StoreForbidden
 from repair_service.store.failures import Target, connecting, querying, read_address
 from repair_service.store.statements import statement
+
+CANCEL_SECONDS = 1.0
 
 CONNECT_SECONDS = 10
 """A host that does not answer must not hold up a scheduled sweep for the system's two minutes."""
@@ -55,6 +58,17 @@ class StoreConnection:
 
     def close(self) -> None:
         self._connection.close()
+
+    def another(self) -> "StoreConnection":
+        """A second connection to the same store."""
+        return StoreConnection(
+            self.target.conninfo, self.schema, self._application_name, self._bounds, self._read_only
+        )
+
+    def cancel(self) -> None:
+        """Ends the statement that runs; may be called from another thread."""
+        with contextlib.suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from repair_service.checkpoint.identifiers import timestamp
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
-from repair_service.errors import StoreForbidden, StoreNotUnderstood
+from repair_service.errors import StoreForbidden, StoreNotUnderstood, StoreUnreachable
 from repair_service.store.activity import active_among
+from repair_service.store.ahead import read_ahead
 from repair_service.store.append import Also, Appending, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
@@ -14,8 +14,8 @@ from repair_service.store.facts import StoreFacts
 from repair_service.store.history import History
 from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
-from repair_service.store.pace import Pace
 from repair_service.store.removal import Removing, WrittenPatch
+from repair_service.store.scan import HeadScan, Shard, Wanted
 
 STATEMENT_TIMEOUT = 60_000
 """Milliseconds. A batch reads in well under a second; a minute means a server in trouble."""
@@ -25,7 +25,7 @@ SAMPLED_BLOCKS = 512
 
 
 class Store:
-    """One checkpoint store, read and appended to over one connection.
+    """One checkpoint store, read and appended to over one connection, scanned over a second.
 
     A context manager. Every batch and every append is a transaction of its own. Not for use by
     several threads at once.
@@ -135,53 +135,39 @@ class Store:
         threads: Sequence[str] = (),
         namespace: str | None = None,
         since: float | None = None,
+        shard: Shard | None = None,
         batch_size: int | None = None,
     ) -> Iterator[list[HeadRows]]:
         """The heads of the store, in batches, by thread and then by namespace.
 
         No history is read: the heads are found by a skip scan over the primary key. A batch holds
         whole threads, and more than `batch_size` heads only for a thread that has more alone.
-        Large values that are no lists of messages are left out; `in_whole` fetches them.
+        Large values that are no lists of messages are left out; `in_whole` fetches them. Where all
+        threads are wanted, a second connection reads one batch ahead.
 
         Args:
             threads: Only these threads, in this order; all of them where empty.
             namespace: Only heads of this namespace (the empty text is the root).
             since: Only heads whose id is not older than this, seconds since 1970. An id that tells
                 no time is taken in.
-            batch_size: Heads a batch; None for batches of about half a second, what the caller
-                does with one included.
+            shard: Only the threads of one shard: its number, from 0, and how many there are.
+            batch_size: Heads a batch; None for as many as are read in about half a second.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
         asked = storable(threads) if threads else None
-        after: str | None = None
-        pace = Pace()
-        while True:
-            size = batch_size or pace.size
-            pace.begin()
-            with self._connection.reading():
-                some = self._next_threads(asked, after, size)
-                if not some:
-                    return
-                places = self._loader().heads(some)
-                chosen = [
-                    place
-                    for place in places
-                    if namespace in (None, place.checkpoint_ns) and _is_since(place, since)
-                ]
-                batches = list(_whole_threads(chosen, size))
-                rows = self._loader().head_rows(batches[0], whole=False) if batches else []
-            if rows:
-                yield rows
-            for batch in batches[1:]:
-                with self._connection.reading():
-                    rows = self._loader().head_rows(batch, whole=False)
-                if rows:
-                    yield rows
-            pace.end(len(places))
-            after = some[-1]
+        wanted = Wanted(asked, namespace, since, shard)
+        reading = self._second_connection() if asked is None else None
+        if reading is None:
+            yield from HeadScan(self._connection, self._loader(), wanted).batches(batch_size)
+            return
+        try:
+            scan = HeadScan(reading, self._loader(reading), wanted)
+            yield from read_ahead(scan.batches(batch_size), reading.cancel)
+        finally:
+            reading.close()
 
     def in_whole(self, rows: Sequence[HeadRows]) -> list[HeadRows]:
         """Heads of a scan again, with every value; without those that are gone.
@@ -319,37 +305,18 @@ class Store:
             lock_thread(self._connection, thread_id)
             return bool(self._connection.rows("checkpoint_exists", keys)[0].found)
 
-    def _loader(self) -> Loader:
+    def _loader(self, connection: StoreConnection | None = None) -> Loader:
         facts = self.check_understood()
-        return Loader(self._connection, task_path=facts.has_task_path, aes_key=self._aes_key)
+        return Loader(
+            connection or self._connection, task_path=facts.has_task_path, aes_key=self._aes_key
+        )
+
+    def _second_connection(self) -> StoreConnection | None:
+        """One to read ahead on; None where the server has no more of them for us."""
+        try:
+            return self._connection.another()
+        except StoreUnreachable:
+            return None
 
     def _history(self) -> History:
         return History(self._connection, self._loader())
-
-    def _next_threads(self, asked: list[str] | None, after: str | None, size: int) -> list[str]:
-        """The threads behind one, of those that were asked for or of all."""
-        if asked is not None:
-            start = 0 if after is None else asked.index(after) + 1
-            return asked[start : start + size]
-        rows = self._connection.rows("next_threads", {"after": after, "limit": size})
-        return [row.thread_id for row in rows]
-
-
-def _is_since(place: Place, since: float | None) -> bool:
-    if since is None:
-        return True
-    moment = timestamp(place.checkpoint_id)
-    return moment is None or moment >= since
-
-
-def _whole_threads(places: Sequence[Place], size: int) -> Iterator[list[Place]]:
-    """Cuts heads into batches between threads, never within one."""
-    batch: list[Place] = []
-    for index, place in enumerate(places):
-        batch.append(place)
-        last = index + 1 == len(places) or places[index + 1].thread_id != place.thread_id
-        if last and len(batch) >= size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

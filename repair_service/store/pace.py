@@ -1,4 +1,4 @@
-"""How many heads a batch has: so many that it takes about half a second."""
+"""How many heads a batch has: so many as are read in about half a second."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ SECONDS = 0.5
 """A batch's time: long against a round trip, short for a signal to wait and a snapshot to live."""
 
 FIRST = 50
-FEWEST, MOST = 10, 2_000
+FEWEST, MOST = 10, 1_000
 """Heads. Before anything is known of a store, lists of a few hundred KB must fit; and where they
 are small, more at once gains nothing."""
 
@@ -29,9 +29,9 @@ class Pace:
         """A batch is asked for now."""
         self._began = self._clock()
 
-    def end(self, heads: int) -> None:
-        """A batch of so many heads was read and judged."""
+    def end(self, threads: int) -> None:
+        """A batch of so many threads was read."""
         took = self._clock() - self._began
-        fitting = heads * SECONDS / took if took > 0 else MOST
+        fitting = threads * SECONDS / took if took > 0 else MOST
         # In steps of two at most, so that one slow moment does not make all that follows slow.
         self.size = int(min(max(fitting, self.size / 2, FEWEST), self.size * 2, MOST))

@@ -161,5 +161,25 @@ def test_a_lost_connection_is_unreachable_and_made_again(database: Database) -> 
             " WHERE application_name = 'repair-service' AND datname = current_database()"
         )
         with pytest.raises(StoreUnreachable, match="lost"):
-            next(store.scan())
-        assert len(list(store.scan())) == 1
+            store.threads(["t"])
+        assert list(store.threads(["t"])) == ["t"]
+
+
+def test_a_connection_lost_in_the_middle_of_a_scan_is_unreachable(database: Database) -> None:
+    with (
+        database.connect() as other,
+        Store.connect(database.url, schema=database.schema) as store,
+    ):
+        for number in range(5):
+            put_checkpoint(other, f"t{number}", checkpoint_id(1))
+        scan = store.scan(batch_size=1)
+        next(scan)
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE application_name = 'repair-service' AND datname = current_database()"
+        )
+        with pytest.raises(StoreUnreachable, match="lost"):
+            list(scan)
+        with pytest.raises(StoreUnreachable, match="lost"):
+            store.threads(["t0"])
+        assert len(list(store.scan(batch_size=1))) == 5
