@@ -4,14 +4,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.checkpoint.postgres import PostgresSaver
 
 from repair_service.demo.programs import EARLIER, LINES, Graph, thread
 from repair_service.demo.witness import KILLED
 from tests.acceptance.nursery import Nursery
 from tests.acceptance.programs import FAMILIES, told
-from tests.acceptance.service import assert_accepted, assert_repaired, audit, never_again, results
+from tests.acceptance.service import (
+    assert_accepted,
+    assert_repaired,
+    audit,
+    never_again,
+    results,
+    rows,
+)
 from tests.acceptance.states import FORMS
 from tests.conftest import Database
 
@@ -72,3 +85,30 @@ def test_goes_on_both_ways(
         state = graph.invoke(given, thread(thread_id), durability="sync")
         assert messages_of(family, state)[-1].text == "You said: Are you there?"
     assert audit(database) == []
+
+
+def test_a_list_without_a_fault_is_not_written_again(
+    database: Database, saver: PostgresSaver
+) -> None:
+    graph = FAMILIES["two_lists"](saver, never_again)
+    call = {"name": "slow", "args": {"after": 0}, "id": "cut-off", "type": "tool_call"}
+    for thread_id in ("continued", "told"):
+        spoken = [HumanMessage("Well?"), AIMessage("", tool_calls=[call])]
+        given = {"messages": spoken, "journal": [HumanMessage("Well?"), AIMessage("We shall see.")]}
+        graph.update_state(thread(thread_id), given, as_node="chat")
+    before = rows(database)
+
+    done = assert_repaired(database, ("continued", ""), ("told", ""))
+
+    assert [item.channel for item in done] == ["messages", "messages"]
+    new = set(rows(database)["checkpoint_blobs"]) - set(before["checkpoint_blobs"])
+    assert not any("journal" in row for (row,) in new)
+    for thread_id in ("continued", "told"):
+        values = graph.get_state(thread(thread_id)).values
+        assert_accepted(values["messages"])
+        assert [message.text for message in values["journal"]] == ["Well?", "We shall see."]
+    graph.invoke(None, thread("continued"), durability="sync")
+    state = graph.invoke(
+        told("two_lists", graph, "told", "Are you there?"), thread("told"), durability="sync"
+    )
+    assert state["messages"][-1].text == "You said: Are you there?"
