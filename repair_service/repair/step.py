@@ -10,8 +10,17 @@ from dataclasses import dataclass, field
 
 from repair_service.checkpoint.compose import keeps_tasks
 from repair_service.checkpoint.head import Head, Task
+from repair_service.checkpoint.identifiers import NULL_TASK
 from repair_service.checkpoint.tasks import is_trigger
-from repair_service.repair.route import Route, ToolStep, Value, started_nodes, trigger_writes
+from repair_service.repair.route import (
+    NOT_OWN_PATHS,
+    Route,
+    ToolStep,
+    Value,
+    readable_messages,
+    started_nodes,
+    trigger_writes,
+)
 from repair_service.repair.salvage import BOOKKEEPING, CALLED, written_messages
 from repair_service.transcript.message import Message
 
@@ -103,6 +112,7 @@ def judge_step(
     obstacle = _unfinished_obstacle(unfinished, calls, running, ran)
     for task in tasks:
         obstacle = obstacle or _writes_obstacle(head, task, channels, calls)
+    obstacle = obstacle or _stray_obstacle(head, channels, calls)
     if obstacle:
         return Step(consumed=True, obstacle=obstacle)
     finished = [task for task in tasks if task.finished]
@@ -236,4 +246,26 @@ def _writes_obstacle(
         for message in written_messages(task.writes, channel):
             if message.kind != "tool" or message.answers not in calls:
                 return f"a finished call wrote more than its result to the channel {channel!r}"
+    return None
+
+
+def _stray_obstacle(head: Head, channels: frozenset[str], calls: set[str]) -> str | None:
+    """Why a result that no pending task wrote stands in the way of a placeholder for its call.
+
+    It cannot be shown to be the call's own, nor that there is none.
+    """
+    own = [
+        write
+        for write in head.stray_writes
+        if write.task_id != NULL_TASK and not write.task_path.startswith(NOT_OWN_PATHS)
+    ]
+    taken = [write for task in head.tasks if task.finished for write in task.writes]
+    for channel in channels:
+        answered = {message.answers for message in readable_messages(taken, channel)}
+        for message in readable_messages(own, channel):
+            if message.kind == "tool" and message.answers in calls - answered:
+                return (
+                    f"a result of the call {message.answers!r} is among the pending writes and "
+                    "cannot be shown to be its task's own"
+                )
     return None

@@ -88,6 +88,22 @@ def test_leftovers_of_another_task_are_never_taken_up(thread_rows: LoadThread) -
 
     diagnosis = judge(changed(thread_rows("agent_partial"), writes=misplace))
     assert FaultKind.UNCOMMITTED_RESULT not in {fault.kind for fault in diagnosis.faults}
+    # Nor does a placeholder say that there is no result where one may be the call's own.
+    assert diagnosis.verdict is Verdict.MANUAL
+    assert "cannot be shown" in diagnosis.reason
+
+
+def test_leftovers_that_answer_none_of_the_calls_stand_in_no_ones_way(
+    thread_rows: LoadThread,
+) -> None:
+    def add(writes: tuple[WriteRow, ...]) -> tuple[WriteRow, ...]:
+        stranger = "11111111-2222-3333-4444-555555555555"
+        copies = (replace(write, task_id=stranger, task_path="elsewhere") for write in writes)
+        return (*writes, *copies)
+
+    diagnosis = judge(changed(thread_rows("agent_partial"), writes=add))
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert [fault.mend for fault in diagnosis.faults] == ["salvage", "placeholder"]
 
 
 def test_a_question_protects_the_whole_step(thread_rows: LoadThread) -> None:
