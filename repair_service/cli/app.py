@@ -1,9 +1,11 @@
 """The command: its verbs, and what becomes of an error."""
 
+import errno
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +28,9 @@ from repair_service.errors import Refused, RepairServiceError, UsageError
 PROGRAM = "repair-service"
 
 ERROR, REFUSED, USAGE = 1, 5, 64
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What the system says of a disk that is full or broken."""
 
 app = typer.Typer(
     name=PROGRAM,
@@ -104,10 +109,12 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _pipe_closed()
+    except OSError as error:
+        return _say_unwritten(error, debug)
     except RepairServiceError as error:
         return _say(error, debug)
     except typer.TyperException as error:
-        return _say_usage(error)
+        return _say_usage(error, words)
     except (typer.Abort, KeyboardInterrupt):
         print(f"{PROGRAM}: stopped.", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -135,13 +142,24 @@ def _say(error: RepairServiceError, debug: bool) -> int:
     return REFUSED if isinstance(error, Refused) else ERROR
 
 
-def _say_usage(error: typer.TyperException) -> int:
+def _say_usage(error: typer.TyperException, words: Sequence[str]) -> int:
     """A flag or argument that typer itself refused."""
-    context: Any = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else PROGRAM
-    message = error.format_message().rstrip(".")
-    print(f"{PROGRAM}: {message}. See: {path} --help", file=sys.stderr)
+    message = error.format_message()
+    end = "" if message.endswith((".", "?")) else "."
+    print(f"{PROGRAM}: {message}{end} See: {_command_of(words)} --help", file=sys.stderr)
     return USAGE
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """The program and the verbs at the start of a command line: whose help will help."""
+    command: Any = typer.main.get_command(app)
+    named = [PROGRAM]
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        named.append(word)
+    return " ".join(named)
 
 
 def _say_unexpected(error: Exception, debug: bool) -> int:
@@ -158,7 +176,21 @@ def _say_unexpected(error: Exception, debug: bool) -> int:
     return ERROR
 
 
+def _say_unwritten(error: OSError, debug: bool) -> int:
+    """An error of the system: of a place that takes no more of the report, in a sentence."""
+    if error.errno not in NO_ROOM:
+        return _say_unexpected(error, debug)
+    if debug:
+        traceback.print_exception(error)
+    print(
+        f"{PROGRAM}: the report could not be written: {error.strerror}. What was written in the "
+        "store by then stays there, and audit shows what is left.",
+        file=sys.stderr,
+    )
+    return _pipe_closed()
+
+
 def _pipe_closed() -> int:
-    """The reader of stdout went away: nothing more to say, not even at the interpreter's exit."""
+    """Stdout takes no more: nothing is left to be written to it at the interpreter's exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ERROR

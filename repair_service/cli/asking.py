@@ -26,8 +26,15 @@ def need_answer(verb: str, yes: bool, instead: str) -> None:
 
 
 def agreed(question: str) -> bool:
-    """Ask on stderr; says so where the answer is no."""
-    if typer.confirm(question, default=False, err=True):
-        return True
-    print("Nothing was written.", file=sys.stderr)
-    return False
+    """Ask on stderr; says so where the answer is no. Ctrl-D is no, and so is a signal."""
+    agrees = False
+    try:
+        agrees = typer.confirm(question, default=False, err=True)
+    except typer.Abort:
+        print(file=sys.stderr)
+    except BaseException:
+        print("\nNothing was written.", file=sys.stderr)
+        raise
+    if not agrees:
+        print("Nothing was written.", file=sys.stderr)
+    return agrees

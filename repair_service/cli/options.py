@@ -136,8 +136,9 @@ MinIdle = Annotated[
 DeployedAt = Annotated[
     str | None,
     typer.Option(
-        help="When the deploy began. Only heads older than this are looked into, however young; "
-        "--min-idle is not asked. Before it writes, a verb waits until --settle has passed.",
+        help="When the deploy began. Heads older than this are judged, however young they are, and "
+        "others are left alone; --min-idle is not asked. Before it writes, a verb waits until "
+        "--settle has passed.",
         metavar="TIME",
         rich_help_panel=SELECTION,
     ),
@@ -262,7 +263,7 @@ Target = Annotated[
     str, typer.Argument(metavar="THREAD|FILE", help="A thread's id, or the file of a plan.")
 ]
 UndoThread = Annotated[
-    str | None, typer.Argument(metavar="[THREAD]", help="The thread's id.", show_default=False)
+    str | None, typer.Argument(metavar="THREAD", help="The thread's id.", show_default=False)
 ]
 UndoRun = Annotated[
     str | None,

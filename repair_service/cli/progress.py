@@ -67,4 +67,5 @@ class Progress:
             if verdict is not Verdict.HEALTHY and totals.verdicts[verdict]
         ]
         found = ", ".join(counts) or "all healthy so far"
-        return f"{self._verb}: {totals.heads} heads, {rate:.0f}/s, {say_duration(seconds)}: {found}"
+        heads = "1 head" if totals.heads == 1 else f"{totals.heads} heads"
+        return f"{self._verb}: {heads}, {rate:.0f}/s, {say_duration(seconds)}: {found}"

@@ -1,5 +1,7 @@
 """What an operator meets who sets something up, or mistypes it, for the first time."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,3 +39,16 @@ def test_names_in_the_file_reach_the_verb(audit: Command, tmp_path: Path) -> Non
     assert list(ran.items) == ["agent_ask"]
     given = audit("--format", "json", "--thread", "agent_first_call")
     assert list(given.items) == ["agent_first_call"]
+
+
+@pytest.mark.parametrize("format", ["table", "json", "jsonl"])
+def test_a_full_disk_is_one_sentence(store: Database, format: str) -> None:
+    program = [sys.executable, "-m", "repair_service", "audit", "--format", format]
+    address = ["--database-url", store.url, "--schema", store.schema]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([*program, *address], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ran.returncode == 1
+    *_, said = ran.stderr.splitlines()
+    assert said.startswith("repair-service: the report could not be written: No space left")
+    assert "Exception" not in ran.stderr
+    assert "unexpected" not in ran.stderr
