@@ -32,8 +32,9 @@ from pydantic_settings import (
 from repair_service.cli.placeholders import PlaceholderSettings
 from repair_service.cli.times import parse_duration, parse_time
 from repair_service.errors import UsageError
-from repair_service.repair.judge import ALLOWABLE, AT_REST
+from repair_service.repair.judge import ALLOWABLE
 from repair_service.repair.verdict import Placeholders, Policy
+from repair_service.repair.waits import AT_REST
 from repair_service.sweep.write import QUARANTINED
 from repair_service.transcript.fault import FaultKind
 

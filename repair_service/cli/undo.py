@@ -28,6 +28,7 @@ def undo(
     schema: options.Schema = None,
     ledger_url: options.LedgerUrl = None,
     config: options.Config = None,
+    active_query: options.ActiveQuery = None,
     dry_run: options.DryRun = None,
     yes: options.Yes = None,
     reason: options.Reason = None,
@@ -38,9 +39,11 @@ def undo(
     """Take patches back: those of a thread, or of a run.
 
     The rows that we wrote are deleted, and the store is again what it was, row by row. A patch on
-    which the thread has moved on is kept, and it is said what stands on it. It needs the ledger
-    that recorded the patches, and DELETE on checkpoints and checkpoint_blobs. On a terminal it
-    first shows what would be taken back and asks; elsewhere it needs --yes.
+    which the thread has moved on is kept, and it is said what stands on it. A run that has begun on
+    a patch and written nothing yet leaves no trace: stop the runs of these threads first, or name
+    them with --active-query. It needs the ledger that recorded the patches, and DELETE on
+    checkpoints and checkpoint_blobs. On a terminal it first shows what would be taken back and
+    asks; elsewhere it needs --yes.
 
     \b
     Examples:
@@ -160,6 +163,7 @@ class _Patches:
             of_run=self.of_run,
             run_id=run_id,
             dry_run=dry_run,
+            active_query=self.settings.active_query,
         )
 
     def _report(
@@ -195,4 +199,4 @@ def next_undo(flags: Mapping[str, Any], thread_id: str | None) -> str:
     """What to type after a dry run."""
     from repair_service.cli.next_command import LEDGER, STORE, next_command
 
-    return next_command("undo", flags, (*STORE, *LEDGER, "run"), thread_id)
+    return next_command("undo", flags, (*STORE, *LEDGER, "run", "active_query"), thread_id)

@@ -9,10 +9,8 @@ from repair_service.checkpoint.identifiers import successor, timestamp
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
-from repair_service.checkpoint.waiting import asked_in_a_call
 from repair_service.errors import Unreadable
 from repair_service.repair.arrival import arriving
-from repair_service.repair.breakpoints import is_breakpoint, node_runs
 from repair_service.repair.compose import Mending, compose_patch
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.findings import Findings, examine, faults_of
@@ -21,7 +19,7 @@ from repair_service.repair.graph import graph_of
 from repair_service.repair.heads import ThreadHeads
 from repair_service.repair.late import without_outdated
 from repair_service.repair.lineage import one_step_channels
-from repair_service.repair.namespaces import is_live, live_below, outer, parent_task
+from repair_service.repair.namespaces import is_live, live_below, outer
 from repair_service.repair.quick import is_surely_clean
 from repair_service.repair.route import (
     Route,
@@ -34,11 +32,9 @@ from repair_service.repair.route import (
 )
 from repair_service.repair.step import Step, judge_step, lost_by_keeping
 from repair_service.repair.verdict import Policy, Resume, Verdict
+from repair_service.repair.waits import declared_wait, open_question, still_active
 from repair_service.transcript.fault import Finding
 from repair_service.transcript.message import Transcript
-
-AT_REST = "at_rest"
-"""The `allow` word for unanswered calls of a thread in which nothing is pending."""
 
 
 def is_clean(rows: HeadRows) -> bool:
@@ -89,10 +85,17 @@ class _Case:
         self.now = now
         self.fleet = fleet
         self.heads = ThreadHeads(thread.heads)
+        self.diagnoses: dict[str, Diagnosis] = {}
         stamps = (timestamp(rows.row.checkpoint_id) for rows in thread.heads.values())
         self.newest = max((stamp for stamp in stamps if stamp is not None), default=None)
 
     def diagnose(self, namespace: str) -> Diagnosis:
+        """The diagnosis of a namespace; made once, though all that hang under it ask for it."""
+        if namespace not in self.diagnoses:
+            self.diagnoses[namespace] = self._diagnose(namespace)
+        return self.diagnoses[namespace]
+
+    def _diagnose(self, namespace: str) -> Diagnosis:
         row = self.thread.heads[namespace].row
         blank = Diagnosis(
             thread_id=row.thread_id,
@@ -146,7 +149,7 @@ class _Case:
                 fault for name in found for fault in faults_of(name, transcripts[name], found[name])
             ),
         )
-        if question := self._open_question(namespace):
+        if question := open_question(namespace, self.heads):
             return replace(diagnosis, verdict=Verdict.WAITING, reason=question)
         if not found:
             return diagnosis
@@ -167,39 +170,17 @@ class _Case:
         diagnosis: Diagnosis,
     ) -> Diagnosis:
         """The verdict on a live head with faults that nobody is being asked about."""
-        if reason := self._declared_wait(head, found):
-            return replace(diagnosis, verdict=Verdict.WAITING, reason=reason)
-        if reason := self._still_active():
-            return replace(diagnosis, verdict=Verdict.ACTIVE, reason=reason)
-        left = [finding for findings in found.values() for finding in findings.left]
-        if left:
-            return replace(diagnosis, verdict=Verdict.MANUAL, reason=_left_reason(left))
-        if all(findings.early for findings in found.values()):
-            reason = f"its faults stand before the last {self.policy.last} messages (--last)"
-            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
-        if beside := sorted(set().union(*(findings.beside for findings in found.values()))):
-            reason = (
-                f"a call that a new input overtook wrote the channel {beside[0]!r} beside its "
-                "result, and that was dropped: write both with update_state"
-            )
-            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         ancestors = self.thread.ancestors.get(head.row.checkpoint_ns, ())
-        history = [step for name in found for step in tool_steps(head, ancestors, name)]
-        if updates := caller_updates(head):
-            reason = (
-                f"the caller's own update of {', '.join(sorted(updates))} is among the pending "
-                "writes, and a new checkpoint would drop it; going on with invoke(None) takes it up"
-            )
+        if reason := declared_wait(head, ancestors, found.values(), self.policy, self.fleet):
+            return replace(diagnosis, verdict=Verdict.WAITING, reason=reason)
+        if reason := still_active(self.newest, self.policy, self.now):
+            return replace(diagnosis, verdict=Verdict.ACTIVE, reason=reason)
+        if reason := self._unmendable(head, found):
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
+        history = [step for name in found for step in tool_steps(head, ancestors, name)]
         step = self._step(head, transcripts, found, history)
         if step.obstacle:
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=step.obstacle)
-        if successor(head.row.checkpoint_id) is None:
-            reason = (
-                "its checkpoint id is no UUIDv6, so no id is certain to stand behind it and before "
-                "a live run's"
-            )
-            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         resume, route = self._resume(head, found, step, history)
         if resume == "park" and step.beside:
             nodes = ", ".join(map(repr, started_nodes(head, step.beside))) or "what comes next"
@@ -232,21 +213,28 @@ class _Case:
             now=self.now,
         )
 
-    def _open_question(self, namespace: str) -> str | None:
-        """Why the step must wait for a person: a question is open in it or in a sub-graph of it.
-
-        An answer to a node with a sub-graph below may have been for the sub-graph's question: then
-        the node's own is still open.
-        """
-        below = live_below(namespace, self.heads)
-        asked_below = {parent.task_id for name in below if (parent := parent_task(name))}
-        for name in (namespace, *below):
-            if self.heads[name].tasks and asked_in_a_call(self.heads[name].stray_writes):
-                return "an interrupt in a task that a pending node called has no answer yet"
-            for task in self.heads[name].tasks:
-                if task.interrupted or (task.answered and asked_below & set(task.ids)):
-                    node = f" at the node {task.node!r}" if task.node else ""
-                    return f"an interrupt{node} has no answer yet"
+    def _unmendable(self, head: Head, found: Mapping[str, Findings]) -> str | None:
+        """Why no patch may be made of these faults, wherever the thread would go on."""
+        left = [finding for findings in found.values() for finding in findings.left]
+        if left:
+            return _left_reason(left)
+        if all(findings.early for findings in found.values()):
+            return f"its faults stand before the last {self.policy.last} messages (--last)"
+        if beside := sorted(set().union(*(findings.beside for findings in found.values()))):
+            return (
+                f"a call that a new input overtook wrote the channel {beside[0]!r} beside its "
+                "result, and that was dropped: write both with update_state"
+            )
+        if updates := caller_updates(head):
+            return (
+                f"the caller's own update of {', '.join(sorted(updates))} is among the pending "
+                "writes, and a new checkpoint would drop it; going on with invoke(None) takes it up"
+            )
+        if successor(head.row.checkpoint_id) is None:
+            return (
+                "its checkpoint id is no UUIDv6, so no id is certain to stand behind it and before "
+                "a live run's"
+            )
         return None
 
     def _call_above(self, namespace: str, diagnosis: Diagnosis) -> Diagnosis | None:
@@ -264,55 +252,6 @@ class _Case:
             if above.verdict is not Verdict.REPAIRABLE:
                 reason = f"the namespace above it is {above.verdict.value}: {above.reason}"
                 return replace(diagnosis, verdict=above.verdict, reason=reason)
-        return None
-
-    def _declared_wait(self, head: Head, found: Mapping[str, Findings]) -> str | None:
-        """Why the operator's declarations, or a thread at rest, make a call somebody else's."""
-        stops = sorted(
-            task.node for task in head.tasks if task.node and task.node in self.policy.breakpoints
-        )
-        if stops:
-            return f"it stands before the declared breakpoint {stops[0]!r}"
-        if stop := self._inferred_breakpoint(head):
-            return (
-                f"it stands before {stop!r}, where this store's runs stop and are resumed again "
-                "and again: a breakpoint; --no-infer-breakpoints repairs it"
-            )
-        names = {call.name for findings in found.values() for _, _, call in findings.open_calls}
-        client = sorted(name for name in names if name and name in self.policy.client_tools)
-        if client:
-            return f"the tool {client[0]!r} is declared a client's: the client answers its calls"
-        at_rest = any(findings.step_calls for findings in found.values()) and not any(
-            task.node for task in head.tasks
-        )
-        if at_rest and AT_REST not in self.policy.allow and not is_patch(head.row):
-            return (
-                "nothing is pending behind its last call, so the client is to answer it; "
-                "--allow at_rest repairs it"
-            )
-        return None
-
-    def _inferred_breakpoint(self, head: Head) -> str | None:
-        """The pending node that history shows to be a static breakpoint."""
-        if not self.policy.infer_breakpoints:
-            return None
-        own = tuple(node_runs(head, self.thread.ancestors.get(head.row.checkpoint_ns, ())))
-        for task in head.tasks:
-            if task.node and is_breakpoint(task.node, own, self.fleet.node_runs, head):
-                return task.node
-        return None
-
-    def _still_active(self) -> str | None:
-        """Why the thread may be running now."""
-        newest = self.newest
-        if newest is None:
-            return None
-        if self.policy.deployed_at is not None:
-            if newest > self.policy.deployed_at:
-                return "its head is not older than the deploy"
-            return None
-        if self.now - newest < self.policy.min_idle:
-            return f"its newest checkpoint is younger than {self.policy.min_idle:g} s"
         return None
 
     def _step(

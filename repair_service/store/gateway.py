@@ -271,7 +271,12 @@ class Store:
         )
 
     def take_back(
-        self, patch: WrittenPatch, *, dry_run: bool = False, also: Also | None = None
+        self,
+        patch: WrittenPatch,
+        *,
+        dry_run: bool = False,
+        also: Also | None = None,
+        active_query: str | None = None,
     ) -> None:
         """Deletes the rows of one patch, in one transaction, while nothing stands on them.
 
@@ -279,14 +284,16 @@ class Store:
             patch: The keys of the rows that the patch wrote.
             dry_run: Only ask; delete nothing.
             also: Run on the open connection before the commit; what it raises undoes all.
+            active_query: As for `active_threads`: the thread must not be among them.
 
         Raises:
+            UsageError: `active_query` failed.
             PatchGone: The patch is not in the store.
             Drifted: The thread has moved on, or another worker is at it.
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        Removing(self._connection).remove(patch, also, dry_run=dry_run)
+        Removing(self._connection).remove(patch, also, active_query, dry_run=dry_run)
 
     def has_checkpoint(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
         """Whether a checkpoint is in the store, asked while none of our workers is at the thread.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from psycopg import errors
 
 from repair_service.errors import Drifted, PatchGone, StoreForbidden
+from repair_service.store.activity import active_among
 from repair_service.store.append import Also, lock_thread
 from repair_service.store.connection import StoreConnection
 
@@ -38,15 +39,17 @@ class Removing:
     def __init__(self, connection: StoreConnection) -> None:
         self._connection = connection
 
-    def remove(self, patch: WrittenPatch, also: Also | None, *, dry_run: bool) -> None:
+    def remove(
+        self, patch: WrittenPatch, also: Also | None, active_query: str | None, *, dry_run: bool
+    ) -> None:
         """Looks what stands on a patch, and deletes its rows where nothing does."""
         if dry_run:
             with self._connection.reading():
-                self._check(patch)
+                self._check(patch, active_query)
             return
         with self._connection.writing():
             lock_thread(self._connection, patch.thread_id)
-            self._check(patch)
+            self._check(patch, active_query)
             try:
                 self._delete(patch)
             except errors.InsufficientPrivilege:
@@ -61,12 +64,15 @@ class Removing:
             values = {**self._keys(patch), "channel": channel, "version": version}
             self._connection.change("delete_blob", values)
 
-    def _check(self, patch: WrittenPatch) -> None:
+    def _check(self, patch: WrittenPatch, active_query: str | None) -> None:
         keys = self._keys(patch)
         if not self._connection.rows("checkpoint_exists", keys)[0].found:
             raise PatchGone("It was not in the store any more.")
         if standing := {row.what for row in self._connection.rows("standing_on", keys)}:
             raise Drifted(f"The thread has moved on: {_listed(standing)} stands on the patch.")
+        # A run that has loaded the patch and written nothing yet leaves no row that shows it.
+        if active_query and active_among(self._connection, active_query, [patch.thread_id]):
+            raise Drifted("The application says that the thread runs now (--active-query).")
 
     @staticmethod
     def _keys(patch: WrittenPatch) -> dict[str, str]:

@@ -45,8 +45,12 @@ def undo(
     of_run: UUID | None = None,
     run_id: UUID | None = None,
     dry_run: bool = False,
+    active_query: str | None = None,
 ) -> Iterator[Undone]:
     """Take back the patches of a thread, or of a run.
+
+    A run that has loaded a patch and written nothing yet cannot be seen in the rows: only the
+    application's own word keeps such a thread as it is.
 
     In a dry run a patch below another is said to be kept, for the other stands on it still.
 
@@ -59,12 +63,14 @@ def undo(
         of_run: Those that this run wrote.
         run_id: The run that takes them back.
         dry_run: Change nothing.
+        active_query: The operator's query for the threads that run now; those are kept.
 
     Raises:
+        UsageError: The query failed.
         StoreError, LedgerError: One of the two cannot be used; what was done so far stays done.
     """
     for repair in ledger.repairs.what_to_undo(identity.key, thread_id=thread_id, run_id=of_run):
-        yield _undo_one(store, ledger, identity, repair, by, run_id, dry_run=dry_run)
+        yield _undo_one(store, ledger, identity, repair, by, run_id, active_query, dry_run=dry_run)
 
 
 def _undo_one(
@@ -74,6 +80,7 @@ def _undo_one(
     repair: Repair,
     by: str,
     run_id: UUID | None,
+    active_query: str | None,
     *,
     dry_run: bool,
 ) -> Undone:
@@ -91,7 +98,12 @@ def _undo_one(
     outcome: Literal["undone", "kept"] = "undone"
     reason = ""
     try:
-        store.take_back(patch, dry_run=dry_run, also=mark if identity.shared else None)
+        store.take_back(
+            patch,
+            dry_run=dry_run,
+            also=mark if identity.shared else None,
+            active_query=active_query,
+        )
         if not dry_run and not identity.shared:
             mark(None)
     except PatchGone as gone:

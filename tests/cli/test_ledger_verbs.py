@@ -225,6 +225,17 @@ def test_a_patch_that_something_stands_on_is_kept(kept: Command, store: Database
     assert rest["totals"]["undone"] > 10
 
 
+def test_a_patch_whose_thread_runs_now_is_kept(kept: Command, store: Database) -> None:
+    kept("sweep", "--yes")
+    before = rows_of(store)
+    running = ("--active-query", "SELECT 'agent_three'")
+    one = kept("undo", "agent_three", "--yes", "--format", "json", *running).document
+    assert (one["exit_code"], one["totals"]) == (3, {"undone": 0, "kept": 1})
+    assert "runs now" in one["items"][0]["reason"]
+    assert rows_of(store) == before
+    assert kept("undo", "agent_partial", "--yes", *running).code == 0
+
+
 def test_undo_needs_one_of_a_thread_and_a_run(command: Command) -> None:
     for arguments in ([], ["t", "--run", "last"]):
         ran = command("undo", *arguments)
