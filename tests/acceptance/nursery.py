@@ -5,6 +5,7 @@ forks a child for each program; `os._exit` ends the child alone. Only one thread
 process that forks.
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -19,9 +20,10 @@ ROOT = Path(__file__).parents[2]
 class Nursery:
     """The handle that a test holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs: str = "tests.acceptance.programs") -> None:
+        """Start the process; it imports the module with the programs."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.acceptance.nursery"],
+            [sys.executable, "-m", "tests.acceptance.nursery", programs],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -29,7 +31,7 @@ class Nursery:
         )
 
     def run(self, program: str, *arguments: Any) -> int:
-        """Run a program of `tests.acceptance.programs` in a process of its own, to its end.
+        """Run a program of the module in a process of its own, to its end.
 
         Args:
             program: Its name.
@@ -49,14 +51,13 @@ class Nursery:
         self._process.communicate(timeout=10)
 
 
-def serve() -> None:
+def serve(module: str) -> None:
     """Fork a child for each line of stdin, and say its exit code."""
     # Whatever a program prints must not stand between the exit codes.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    from tests.acceptance import programs
-
+    programs = importlib.import_module(module)
     for line in sys.stdin:
         program, *arguments = json.loads(line)
         child = os.fork()
@@ -73,4 +74,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(sys.argv[1])
