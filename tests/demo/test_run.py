@@ -17,7 +17,13 @@ from repair_service.demo.installations import activation_of_environment
 from repair_service.errors import RepairServiceError
 
 PATIENCE = 60
-DEMO = "import sys; from repair_service.demo.run import run_demo; sys.exit(run_demo({keep}))"
+# A test run in the background of a shell inherits that SIGINT is ignored, and so would the demo.
+DEMO = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from repair_service.demo.run import run_demo
+sys.exit(run_demo({keep}))
+"""
 
 
 @pytest.fixture
