@@ -20,13 +20,14 @@ FUZZ_EXAMPLES ?= 200000
 
 # Two targets at once must not install into one environment.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz matrix check deploy-check format clean
+.PHONY: help demo test fuzz matrix race check deploy-check format clean
 
 help:
 	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
 	@echo "make test    run the tests (they start a Postgres of their own)"
 	@echo "make fuzz    read damaged rows, $(FUZZ_EXAMPLES) times (half an hour; FUZZ_EXAMPLES=1000)"
 	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
+	@echo "make race    let 8 repairers race over 200 threads while 20 live runs go on"
 	@echo "make check   lint, types, import contracts"
 	@echo "make deploy-check  hold deploy/ against its formats and this release, offline"
 	@echo "make format  let ruff put the code in form"
@@ -46,6 +47,9 @@ fuzz: $(stamp)
 # The environments stay in .matrix, so that the next run takes a minute or two.
 matrix: $(stamp)
 	$(venv)/bin/python -m tests.matrix.run --cache .matrix
+
+race: $(stamp)
+	$(venv)/bin/python -m tests.sweep.races
 
 check: $(stamp)
 	$(venv)/bin/ruff check .
