@@ -156,8 +156,7 @@ def _settings(flags: dict[str, Any]) -> "Settings":
     from repair_service.cli.settings import load_settings
 
     settings = load_settings({name: value for name, value in flags.items() if name != "sql"})
-    one_answer("db", settings)
-    return settings
+    return one_answer("db", settings, flags)
 
 
 def _answer(format: str, said: str, document: dict[str, Any]) -> None:  # noqa: A002  # its flag

@@ -45,8 +45,7 @@ def doctor(
     from repair_service.cli.settings import load_settings
     from repair_service.report.checks import exit_code_of, write_checks, write_checks_json
 
-    settings = load_settings(context.params)
-    one_answer("doctor", settings)
+    settings = one_answer("doctor", load_settings(context.params), context.params)
     with open_output(settings) as out:
         checks = _checks(settings)
         code = exit_code_of(checks)
@@ -60,7 +59,7 @@ def _checks(settings: "Settings") -> "list[Check]":
     from langgraph.checkpoint.postgres.base import MIGRATIONS
 
     from repair_service.cli.opening import store_address
-    from repair_service.cli.settings import aes_key
+    from repair_service.cli.variables import aes_key
     from repair_service.errors import StoreUnreachable
     from repair_service.report.checks import Check, checks_of
     from repair_service.store.gateway import Store

@@ -1,11 +1,12 @@
 """What a verb works on, as the settings name it: the store, and where the report goes."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
-from repair_service.cli.settings import Settings, aes_key
+from repair_service.cli.settings import Settings
+from repair_service.cli.variables import aes_key
 from repair_service.errors import UsageError
 from repair_service.report.document import Report
 from repair_service.report.formats import report_as
@@ -86,11 +87,21 @@ def open_report(settings: Settings, out: IO[str]) -> Report:
     return report_as(settings.format, out)
 
 
-def one_answer(verb: str, settings: Settings) -> None:
-    """Refuse formats of long reports where a verb has one short answer.
+def one_answer(verb: str, settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """The settings of a verb that has one short answer: table or json.
+
+    Args:
+        verb: The verb.
+        settings: Its settings.
+        flags: Its flags. A format that the environment or the file sets for the long reports of
+            other verbs is no reason to refuse: the nearest one is taken.
 
     Raises:
-        UsageError: The format is neither table nor json.
+        UsageError: The flag asks for a format that is neither.
     """
-    if settings.format not in ("table", "json"):
+    if settings.format in ("table", "json"):
+        return settings
+    if flags.get("format") is not None:
         raise UsageError(f"--format: {verb} has one answer, as table or as json.")
+    nearest = "json" if settings.format == "jsonl" else "table"
+    return settings.model_copy(update={"format": nearest})

@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 
 from repair_service import __version__
 from repair_service.cli.ledger import OpenLedger
-from repair_service.cli.settings import Settings, aes_key
+from repair_service.cli.settings import Settings
+from repair_service.cli.variables import aes_key
 from repair_service.errors import LedgerError
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection

@@ -53,7 +53,7 @@ def repair(
     Exit codes:
       0  nothing wrong, or repaired
       1  there is no such thread, or the store could not be read or written
-      2  not repaired: manual, unreadable, active, or it moved on meanwhile
+      2  not repaired: manual, unreadable, active, moved on meanwhile, or --dry-run
       3  the patch did not read back as healthy, and was rolled back
      64  wrong usage
     """
@@ -72,10 +72,9 @@ def repair(
     from repair_service.cli.signals import Stop
 
     flags = context.params
-    one = {"thread": [thread_id], "since": None, "namespace": None}
-    # Bounds are for a sweep: in a file that both share they must not keep one thread from repair.
-    unbound = {"max_repairs": None, "max_ratio": None}
-    settings = load_settings(flags | one).model_copy(update=unbound)
+    # What is for a sweep, in a file that both share, must not keep one thread from repair.
+    unbound = dict.fromkeys(("since", "namespace", "max_repairs", "max_ratio"))
+    settings = load_settings(flags | {"thread": [thread_id]}).model_copy(update=unbound)
     writes = not settings.dry_run
     with (
         Stop() as stop,

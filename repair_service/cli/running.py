@@ -14,16 +14,13 @@ from repair_service.cli.recording import Recording, selection_of, start_run
 from repair_service.cli.settings import Settings, load_settings
 from repair_service.cli.signals import Stop, Stopped
 from repair_service.cli.times import say_duration, say_time
-from repair_service.errors import RepairServiceError, UsageError
+from repair_service.errors import RepairServiceError
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.report.document import Ending, Report, RunItem, totals_item
 from repair_service.store.failures import read_address
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
 from repair_service.sweep.totals import Totals
-
-FARTHEST_DEPLOY = 24 * 3600.0
-"""Seconds: a deploy later than this is a slip of the pen, and nobody wants to wait for it."""
 
 
 @dataclass(slots=True)
@@ -210,19 +207,10 @@ def run_reported(
 
 
 def wait_for_deploy(settings: Settings) -> None:
-    """Wait until the last old process of a deploy is gone, saying so on stderr.
-
-    Raises:
-        UsageError: The deploy is more than a day away.
-    """
+    """Wait until the last old process of a deploy is gone, saying so on stderr."""
     if settings.deployed_at is None:
         return
     until = settings.deployed_at + settings.settle
-    if settings.deployed_at - time.time() > FARTHEST_DEPLOY:
-        raise UsageError(
-            f"--deployed-at {say_time(settings.deployed_at)} is more than a day away; "
-            "give the time at which the deploy began."
-        )
     said = 0.0
     while (left := until - time.time()) > 0:
         if time.monotonic() - said >= 30 or not said:

@@ -56,8 +56,7 @@ def list_runs(
     from repair_service.cli.settings import load_settings
     from repair_service.report.runs import write_runs, write_runs_json
 
-    settings = load_settings(context.params)
-    one_answer("runs", settings)
+    settings = one_answer("runs", load_settings(context.params), context.params)
     with open_output(settings) as out, needed_ledger(settings, "runs") as ledger:
         _settle(settings, ledger)
         newest = ledger.runs.newest(limit)
@@ -101,8 +100,7 @@ def show(
     from repair_service.cli.settings import load_settings
     from repair_service.report.runs import write_run, write_run_json
 
-    settings = load_settings(context.params)
-    one_answer("runs show", settings)
+    settings = one_answer("runs show", load_settings(context.params), context.params)
     with open_output(settings) as out, needed_ledger(settings, "runs show") as ledger:
         run = find_run(ledger, run_id)
         repairs = list(ledger.repairs.of_run(run.id))

@@ -1,12 +1,12 @@
 """The settings: flags, then the environment, then the TOML file, then the defaults.
 
 Each setting has one name: the flag `--min-idle` is `REPAIR_MIN_IDLE` in the environment and
-`min_idle` in the file. Only the key of an encrypted store has another: it is read from
-LANGGRAPH_AES_KEY, as LangGraph does, and from nowhere else.
+`min_idle` in the file. Only the key of an encrypted store has another: see `variables`.
 """
 
 import difflib
 import os
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -30,7 +30,8 @@ from pydantic_settings import (
 )
 
 from repair_service.cli.placeholders import PlaceholderSettings
-from repair_service.cli.times import parse_duration, parse_time
+from repair_service.cli.times import parse_duration, parse_time, say_time
+from repair_service.cli.variables import check_variables
 from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE
 from repair_service.repair.verdict import Placeholders, Policy
@@ -41,6 +42,9 @@ from repair_service.transcript.fault import FaultKind
 DEFAULT_FILE = Path("repair-service.toml")
 FLAGS_ONLY = frozenset({"output", "show_content"})
 """Flags that are about one call of the command, or that nobody should set and forget."""
+
+FARTHEST_DEPLOY = 24 * 3600.0
+"""Seconds: a deploy later than this is a slip of the pen, and nobody wants to wait for it."""
 
 OWN_FLAGS = frozenset(
     {"config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id", "limit"}
@@ -125,6 +129,16 @@ class Settings(BaseSettings):
     dry_run: bool = False
     exit_zero: bool = False
 
+    @field_validator("deployed_at")
+    @classmethod
+    def _begun(cls, moment: float | None) -> float | None:
+        if moment is not None and moment - time.time() > FARTHEST_DEPLOY:
+            raise ValueError(
+                f"{say_time(moment)} is more than a day away; give the time at which the deploy "
+                "began"
+            )
+        return moment
+
     @field_validator("allow")
     @classmethod
     def _allowable(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -207,10 +221,12 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
         for name, value in flags.items()
         if value is not None and value not in ([], ()) and name not in OWN_FLAGS
     }
+    check_variables(os.environ, _names_of(Settings.model_fields))
     path = _file_path(flags.get("config"))
     settings = _over(_read_file(path) if path else {})
+    unset = {name: Settings.model_fields[name].default for name in FLAGS_ONLY}
     try:
-        return settings(**given)
+        return settings(**(unset | given))
     except SettingsError:
         # Only the placeholder is a table, and only the environment has to spell one out.
         raise UsageError(
@@ -223,24 +239,6 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
         place = _place(name, given, path)
         inner = ".".join(str(part) for part in problem["loc"][1:] if isinstance(part, str))
         raise UsageError(f"{place}{f' ({inner})' if inner else ''}: {_said_of(problem)}.") from None
-
-
-def aes_key() -> bytes | None:
-    """The key of an encrypted store, from LANGGRAPH_AES_KEY as LangGraph reads it; None without.
-
-    Raises:
-        UsageError: The key has a length that AES does not know.
-    """
-    text = os.environ.get("LANGGRAPH_AES_KEY")
-    if not text:
-        return None
-    key = text.encode()
-    if len(key) not in (16, 24, 32):
-        raise UsageError(
-            f"LANGGRAPH_AES_KEY is {len(key)} bytes long, and AES keys have 16, 24 or 32; "
-            "set the key that the application uses."
-        )
-    return key
 
 
 def _file_path(config: Path | None) -> Path | None:
@@ -258,7 +256,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {_first_line(error)}.") from None
-    known = {_said(name) for name in Settings.model_fields} - FLAGS_ONLY
+    known = _names_of(Settings.model_fields) - FLAGS_ONLY
     for key in values:
         if key not in known:
             raise UsageError(f"{path}: {key!r} is no setting{_nearest(key, known)}")
@@ -275,6 +273,10 @@ def _first_line(error: Exception) -> str:
 def _nearest(key: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(key.replace("-", "_"), sorted(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _names_of(fields: Iterable[str]) -> set[str]:
+    return {_said(field) for field in fields}
 
 
 def _said(field: str) -> str:

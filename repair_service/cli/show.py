@@ -62,8 +62,7 @@ def show(
     from repair_service.cli.opening import one_answer, open_output
     from repair_service.cli.settings import load_settings
 
-    settings = load_settings(context.params)
-    one_answer("show", settings)
+    settings = one_answer("show", load_settings(context.params), context.params)
     thread_id = target
     with open_output(settings) as out:
         if _is_document(target):

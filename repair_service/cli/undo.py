@@ -65,8 +65,7 @@ def undo(
 
     if (thread_id is None) == (run is None):
         raise UsageError("undo takes a THREAD or --run RUN, and one of the two.")
-    settings = load_settings(context.params)
-    one_answer("undo", settings)
+    settings = one_answer("undo", load_settings(context.params), context.params)
     raise typer.Exit(_undo(settings, context.params, thread_id, run))
 
 

@@ -41,6 +41,19 @@ def test_names_in_the_file_reach_the_verb(audit: Command, tmp_path: Path) -> Non
     assert list(given.items) == ["agent_first_call"]
 
 
+def test_a_file_that_a_sweep_is_set_up_by_does_not_keep_other_verbs_from_their_work(
+    audit: Command, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "repair-service.toml").write_text(
+        'format = "jsonl"\nsince = "2999-01-01"\nnamespace = "other"\n'
+    )
+    assert len(audit().out.splitlines()) == 1
+    assert command("doctor").document["exit_code"] == 0
+    assert command("show", "agent_three", "--namespace", "").document["heads"]
+    ran = command("repair", "agent_three", "--format", "json")
+    assert (ran.code, ran.items["agent_three"]["verdict"]) == (0, "repaired")
+
+
 @pytest.mark.parametrize("format", ["table", "json", "jsonl"])
 def test_a_full_disk_is_one_sentence(store: Database, format: str) -> None:
     program = [sys.executable, "-m", "repair_service", "audit", "--format", format]

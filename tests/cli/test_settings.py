@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from repair_service.cli.settings import Settings, aes_key, load_settings
+from repair_service.cli.settings import Settings, load_settings
+from repair_service.cli.variables import aes_key
 from repair_service.errors import UsageError
 
 URLS = ["postgresql://flag/db", "postgresql://variable/db", "postgresql://file/db"]
@@ -155,6 +156,31 @@ def test_a_bad_value_is_said_with_its_variable(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("REPAIR_SETTLE")
     monkeypatch.setenv("REPAIR_PLACEHOLDER", "text")
     assert "REPAIR_PLACEHOLDER__INTERRUPTED" in refusal()
+
+
+def test_a_mistyped_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong, right in [
+        ("REPAIR_MIN_IDEL", "REPAIR_MIN_IDLE"),
+        ("REPAIR_CLIENT_TOOLS", "REPAIR_CLIENT_TOOL"),
+        ("REPAIR_BREAKPOINTS", "REPAIR_BREAKPOINT"),
+        ("REPAIR_PLACEHOLDERS__INVALID", "REPAIR_PLACEHOLDER"),
+    ]:
+        monkeypatch.setenv(wrong, "x")
+        assert refusal() == f"{wrong} is no setting; did you mean {right}?"
+        monkeypatch.delenv(wrong)
+
+
+def test_variables_of_somebody_else_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REPAIR_TEST_DSN", "REPAIR_SHOP", "REPAIR_FUZZ_EXAMPLES", "REPAIR_DEBUG"):
+        monkeypatch.setenv(name, "x")
+    assert load_settings({}).options() == Settings().options()
+
+
+def test_content_is_shown_by_its_flag_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPAIR_SHOW_CONTENT", "1")
+    monkeypatch.setenv("REPAIR_OUTPUT", "report")
+    assert (load_settings({}).show_content, load_settings({}).output) == (False, None)
+    assert load_settings({"show_content": True}).show_content
 
 
 def test_only_what_a_switch_mends_can_be_allowed() -> None:

@@ -365,10 +365,13 @@ def test_sweep_waits_until_the_last_old_process_is_gone(
     assert "Waiting 40s more, until 2030-03-17T17:47:20Z" in ran.err
 
 
-def test_a_deploy_far_in_the_future_is_a_slip_of_the_pen(on_store: Command) -> None:
-    ran = on_store("sweep", "--yes", "--deployed-at", "2999-01-01")
+@pytest.mark.parametrize("arguments", [["sweep", "--yes"], ["audit"], ["show", "agent_three"]])
+def test_a_deploy_far_in_the_future_is_a_slip_of_the_pen(
+    on_store: Command, arguments: list[str]
+) -> None:
+    ran = on_store(*arguments, "--deployed-at", "2999-01-01")
     assert ran.code == 64
-    assert "more than a day away" in ran.err
+    assert "--deployed-at: 2999-01-01T00:00:00Z is more than a day away" in ran.err
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
