@@ -53,7 +53,7 @@ def repair(
     Exit codes:
       0  nothing wrong, or repaired
       1  there is no such thread, or the store could not be read or written
-      2  not repaired: manual, unreadable, active, moved on meanwhile, or --dry-run
+      2  left as it is: manual, unreadable, active, moved on, or --dry-run
       3  the patch did not read back as healthy, and was rolled back
      64  wrong usage
     """
