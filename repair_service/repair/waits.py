@@ -101,8 +101,8 @@ def still_active(newest: float | None, policy: Policy, now: float) -> str | None
         return None
     if policy.deployed_at is not None:
         if newest > policy.deployed_at:
-            return "its head is not older than the deploy"
+            return "its head is not older than the deploy (--deployed-at)"
         return None
     if now - newest < policy.min_idle:
-        return f"its newest checkpoint is younger than {policy.min_idle:g} s"
+        return f"its newest checkpoint is younger than {policy.min_idle:g} s (--min-idle)"
     return None

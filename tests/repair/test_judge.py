@@ -226,11 +226,14 @@ def test_a_thread_with_one_young_namespace_is_active(thread_rows: LoadThread) ->
     (child,) = (namespace for namespace in thread.heads if namespace)
     diagnosis = diagnose(thread, child, Policy(min_idle=NOW), NOW, NoFleet())
     assert diagnosis.verdict is Verdict.ACTIVE
+    assert diagnosis.reason.endswith(" s (--min-idle)"), "the reason names what decided"
 
 
 def test_a_head_not_older_than_the_deploy_is_active(thread_rows: LoadThread) -> None:
     thread = thread_rows("agent_partial")
-    assert judge(thread, Policy(deployed_at=1.0)).verdict is Verdict.ACTIVE
+    diagnosis = judge(thread, Policy(deployed_at=1.0))
+    assert diagnosis.verdict is Verdict.ACTIVE
+    assert diagnosis.reason.endswith("(--deployed-at)")
     assert judge(thread, Policy(deployed_at=NOW)).verdict is Verdict.REPAIRABLE
 
 
