@@ -445,6 +445,26 @@ def late_result(store: Database, thread_id: str, head: str) -> None:
     )
 
 
+def test_a_run_that_died_is_listed_and_reported_as_far_as_it_came(
+    kept: Command, store: Database
+) -> None:
+    found = len(kept("audit", "--format", "json").document["items"])
+    # As a run whose process died behind its last batch of findings.
+    done(
+        store,
+        "UPDATE repair_service.runs SET finished_at = NULL, exit_code = NULL, totals = NULL,"
+        " complete = false",
+    )
+    assert "it has not ended" in kept("runs").out
+    [run] = kept("runs", "--format", "json").document["runs"]
+    assert (run["finished_at"], run["exit_code"], run["complete"]) == (None, None, False)
+    reported = kept("report", "last", "--format", "json").document
+    assert len(reported["items"]) == found
+    assert (reported["exit_code"], reported["run"]["finished_at"]) == (None, None)
+    assert sum(reported["totals"]["verdicts"].values()) == found
+    assert kept("report", "last").code == 0
+
+
 def test_threads_that_run_now_are_left_alone(kept: Command, store: Database) -> None:
     with store.connect() as connection:
         connection.execute("CREATE TABLE app_runs AS SELECT 'agent_three' AS thread")
