@@ -7,9 +7,9 @@ every run of late stopped and was resumed, again and again, is a breakpoint, not
 Source: langgraph/pregel/_loop.py (`_first`), langgraph/pregel/_algo.py (`should_interrupt`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
@@ -58,18 +58,19 @@ def node_runs(head: Head, ancestors: Sequence[HeadRows]) -> Iterator[NodeRun]:
 
 
 def is_breakpoint(
-    node: str, own: Sequence[NodeRun], fleet: Callable[[], Sequence[NodeRun]], head: Head
+    node: str, own: Iterable[NodeRun], fleet: Callable[[], Sequence[NodeRun]], head: Head
 ) -> bool:
     """Whether runs stop before a node again and again.
 
     Args:
         node: A node that is pending at the head.
-        own: The thread's own node runs, latest first: where they are enough, they decide.
+        own: The thread's own node runs, latest first: where they are enough, they decide, and no
+            more of them are asked for.
         fleet: Gives those of a sample of threads; asked only where the thread's own leave it open.
             The thread itself may be among them, and is not counted twice.
         head: The head.
     """
-    mine = [run.stopped for run in own if run.node == node][:AGAIN_AND_AGAIN]
+    mine = list(islice((run.stopped for run in own if run.node == node), AGAIN_AND_AGAIN))
     if len(mine) < AGAIN_AND_AGAIN and all(mine):
         graph = graph_of(head)
         mine += [

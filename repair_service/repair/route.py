@@ -4,6 +4,7 @@ The rows say it in one way only: the trigger channels that a task which returned
 beside them. Where such tasks disagree, nothing is known.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,6 +25,10 @@ NOT_OWN_PATHS = ("~__interrupt__", "~~")
 What `update_state` leaves, and with `durability="exit"` a whole run's writes to delta channels,
 which hang on one checkpoint and have been applied (langgraph/pregel/_checkpoint.py).
 """
+
+_RESULT = re.compile(rb"[tT]ool(?!_call)|\\u")
+"""What the bytes of a tool message hold: its type, role or class, unless JSON has it in escapes. A
+model's messages, the largest thing in a history, seldom do."""
 
 Value = tuple[str, bytes]
 """A channel value as it is stored: serialization type and bytes."""
@@ -80,8 +85,11 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
     """The tasks before this head, nearest first, that returned tool results on a channel."""
     graph = graph_of(head)
     for ancestor in ancestors:
+        if not any(_may_hold_result(write, channel) for write in ancestor.writes):
+            continue
         for writes in by_task(ancestor.writes):
-            messages = readable_messages(writes, channel)
+            results = [write for write in writes if _may_hold_result(write, channel)]
+            messages = readable_messages(results, channel)
             tools = [message for message in messages if message.kind == "tool"]
             if not tools or writes[0].task_path.startswith(NOT_OWN_PATHS):
                 continue
@@ -94,6 +102,10 @@ def tool_steps(head: Head, ancestors: Sequence[HeadRows], channel: str) -> Itera
                 route=route,
                 started=started_nodes(head, route),
             )
+
+
+def _may_hold_result(write: WriteRow, channel: str) -> bool:
+    return write.channel == channel and _RESULT.search(write.blob) is not None
 
 
 def pulled_nodes(ancestors: Sequence[HeadRows]) -> frozenset[str]:

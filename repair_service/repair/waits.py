@@ -82,8 +82,8 @@ def _inferred_breakpoint(
     """The pending node that history shows to be a static breakpoint."""
     if not policy.infer_breakpoints:
         return None
-    own = tuple(node_runs(head, ancestors))
     for task in head.tasks:
+        own = node_runs(head, ancestors)
         if task.node and is_breakpoint(task.node, own, fleet.node_runs, head):
             return task.node
     return None

@@ -2,12 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, WriteRow
 from repair_service.store.arrays import text_array
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import decrypt, split_type
+
+_WRITE_ORDER = attrgetter("task_path", "task_id", "idx")
 
 SENDS = "__pregel_tasks"
 """The channel of scheduled Sends (langgraph/checkpoint/serde/types.py, TASKS)."""
@@ -100,7 +103,7 @@ class Loader:
         for row in self._connection.rows("writes", values, task_path=self._task_path):
             found[row.position - 1].append(self._write_row(places[row.position - 1], row))
         return {
-            index: tuple(sorted(found[index], key=lambda w: (w.task_path, w.task_id, w.idx)))
+            index: tuple(sorted(found[index], key=_WRITE_ORDER)) if index in found else ()
             for index in range(len(places))
         }
 
@@ -121,21 +124,13 @@ class Loader:
         return BlobRow(channel, version, plain, blob, cipher, problem, left_out)
 
     def _write_row(self, place: Place, row: Any) -> WriteRow:
-        plain, cipher = split_type(row.type)
-        blob: bytes = row.blob
+        _, task_id, idx, channel, stored, blob, path = row
+        plain, cipher = split_type(stored)
         problem = None
         if cipher is not None:
             blob, problem = decrypt(cipher, blob, self._aes_key)
         return WriteRow(
-            checkpoint_id=place.checkpoint_id,
-            task_id=row.task_id,
-            idx=row.idx,
-            channel=row.channel,
-            type=plain,
-            blob=blob,
-            task_path=row.task_path or "",
-            cipher=cipher,
-            problem=problem,
+            place.checkpoint_id, task_id, idx, channel, plain, blob, path or "", cipher, problem
         )
 
     def _blobs(self, keys: Mapping[str, str], count: int, whole: bool) -> list[dict[str, BlobRow]]:
