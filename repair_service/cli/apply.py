@@ -120,6 +120,9 @@ def _application(store: "Store", plan: "Plan", recording: "Recording") -> "Begin
             self.stopped_by: str | None = None
             self.refused = False
 
+        def rest(self) -> "Iterator[Diagnosis]":
+            return iter(())
+
         def outcomes(self, moved: "Moved") -> "Iterator[Diagnosis]":
             threads: set[str] = set()
             for diagnosis in apply_plan(store, plan, recording.record):

@@ -20,6 +20,8 @@ def audit(
     thread: options.Thread = None,
     namespace: options.Namespace = None,
     since: options.Since = None,
+    shard: options.Shard = None,
+    jobs: options.Jobs = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,

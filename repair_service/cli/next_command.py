@@ -8,7 +8,7 @@ PROGRAM = "repair-service"
 
 STORE = ("database_url", "schema", "config")
 LEDGER = ("ledger_url",)
-SELECTION = ("thread", "namespace", "since")
+SELECTION = ("thread", "namespace", "since", "shard")
 ACTIVITY = ("min_idle", "deployed_at", "settle", "active_query")
 POLICY = (
     "breakpoint",

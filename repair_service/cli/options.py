@@ -125,6 +125,23 @@ Since = Annotated[
         rich_help_panel=SELECTION,
     ),
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        help="Only this part of the threads: 2/8 is the second of eight. N alone takes the part "
+        "from JOB_COMPLETION_INDEX, as a Kubernetes Indexed Job sets it.",
+        metavar="I/N",
+        rich_help_panel=SELECTION,
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        help="Share the work between this many processes (1), with two connections each.",
+        metavar="N",
+        rich_help_panel=SELECTION,
+    ),
+]
 MinIdle = Annotated[
     str | None,
     typer.Option(

@@ -27,6 +27,7 @@ def plan(
     thread: options.Thread = None,
     namespace: options.Namespace = None,
     since: options.Since = None,
+    shard: options.Shard = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,

@@ -4,13 +4,15 @@ import getpass
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from repair_service import __version__
-from repair_service.cli.ledger import OpenLedger
+from repair_service.cli.ledger import OpenLedger, ledger_address
 from repair_service.cli.settings import Settings
 from repair_service.cli.variables import aes_key
 from repair_service.errors import LedgerError
@@ -19,6 +21,7 @@ from repair_service.sweep.selection import Selection
 
 if TYPE_CHECKING:
     from repair_service.ledger.gateway import Ledger
+    from repair_service.ledger.records.run import NewRun
     from repair_service.sweep.run_record import RunRecord
 
 
@@ -28,10 +31,20 @@ class Recording:
     Attributes:
         run_id: Its id, also where nothing is kept.
         record: Takes its findings and repairs.
+        run: What the ledger knows of it; None where there is no ledger.
+        keeps: Whether the ledger takes its findings and repairs.
     """
 
-    def __init__(self, run_id: UUID, kept: "RunRecord | None", ledger: "Ledger | None") -> None:
+    def __init__(
+        self,
+        run_id: UUID,
+        kept: "RunRecord | None",
+        ledger: "Ledger | None",
+        run: "NewRun | None" = None,
+    ) -> None:
         self.run_id = run_id
+        self.run = run
+        self.keeps = kept is not None
         self.record: Record = kept or NoRecord()
         self._kept = kept
         self._ledger = ledger
@@ -82,7 +95,6 @@ def start_run(
     if opened is None:
         return Recording(uuid4(), None, None)
     from repair_service.ledger.records.run import NewRun
-    from repair_service.sweep.run_record import RunRecord
 
     chosen = selection_of(settings)
     run = NewRun(
@@ -90,27 +102,74 @@ def start_run(
         store=opened.identity,
         selection=chosen if selection is None else selection,
         policy=_policy_of(settings) if policy is None else policy,
-        whole_store=selection is None and chosen == Selection(),
+        whole_store=selection is None and chosen == Selection(shard=chosen.shard),
         actor=actor_of(settings),
         version=__version__,
         host=socket.gethostname(),
         reason=settings.reason,
+        shard_index=settings.part.index,
+        shard_count=settings.part.count,
         started_at=datetime.now(UTC),
     )
     opened.ledger.runs.open(run)
-    kept = RunRecord(
-        opened.ledger,
+    kept = _run_record(settings, opened.ledger, run, writes=writes)
+    return Recording(run.id, kept, opened.ledger, run)
+
+
+def _run_record(
+    settings: Settings, ledger: "Ledger", run: "NewRun", *, writes: bool
+) -> "RunRecord":
+    from repair_service.sweep.run_record import RunRecord
+
+    return RunRecord(
+        ledger,
         run,
         most_repairs=settings.max_repairs_per_thread,
         writes=writes,
         aes_key=aes_key(),
     )
-    return Recording(run.id, kept, opened.ledger)
+
+
+@contextmanager
+def record_in_job(
+    settings: Settings, run: "NewRun | None", *, writes: bool, keeps: bool
+) -> Iterator[Record]:
+    """The record of a run that another process has begun and will end.
+
+    Args:
+        settings: The settings.
+        run: The run; None where none is kept.
+        writes: Whether it writes to the store.
+        keeps: Whether its findings and repairs are kept, or the quarantine is only asked for.
+
+    Raises:
+        LedgerError: The ledger was lost.
+    """
+    if run is None:
+        yield NoRecord()
+        return
+    from repair_service.ledger.gateway import Ledger
+    from repair_service.sweep.run_record import Look
+
+    with Ledger(ledger_address(settings)) as ledger:
+        if not keeps:
+            yield Look(ledger, run.store.key, most_repairs=settings.max_repairs_per_thread)
+            return
+        record = _run_record(settings, ledger, run, writes=writes)
+        try:
+            yield record
+        finally:
+            record.flush()
 
 
 def selection_of(settings: Settings) -> Selection:
     """The heads that the settings select."""
-    return Selection(threads=settings.thread, namespace=settings.namespace, since=settings.since)
+    return Selection(
+        threads=settings.thread,
+        namespace=settings.namespace,
+        since=settings.since,
+        shard=settings.part,
+    )
 
 
 def preview(settings: Settings, opened: OpenLedger | None) -> Recording:

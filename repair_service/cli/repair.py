@@ -73,7 +73,7 @@ def repair(
 
     flags = context.params
     # What is for a sweep, in a file that both share, must not keep one thread from repair.
-    unbound = dict.fromkeys(("since", "namespace", "max_repairs", "max_ratio"))
+    unbound = dict.fromkeys(("since", "namespace", "shard", "max_repairs", "max_ratio"))
     settings = load_settings(flags | {"thread": [thread_id]}).model_copy(update=unbound)
     writes = not settings.dry_run
     with (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from repair_service.cli.exits import ExitCode, exit_code
+from repair_service.cli.jobs import jobs_of
 from repair_service.cli.ledger import open_ledger
 from repair_service.cli.opening import open_output, open_report, open_store, store_address
 from repair_service.cli.progress import Progress
@@ -45,6 +46,9 @@ class Work(Protocol):
     stopped_by: str | None
     refused: bool
 
+    def rest(self) -> Iterator[Diagnosis]:
+        """What is still done once the run is stopped."""
+
 
 Moved = Callable[[Totals], None]
 """Called now and then with the totals so far; raises where the run is to stop."""
@@ -59,8 +63,11 @@ def audit_of(
     recording: Recording,
     *,
     now: Callable[[], float] = time.time,
+    flags: Mapping[str, Any] | None = None,
 ) -> Begin:
-    """Judging the heads that the settings select."""
+    """Judging the heads that the settings select; in several processes where flags are given."""
+    if settings.jobs > 1 and flags is not None:
+        return jobs_of(settings, flags, recording, writes=False)
 
     def begin(moved: Moved) -> tuple[Work, Iterator[Diagnosis]]:
         sweep = Sweep(
@@ -77,8 +84,15 @@ def audit_of(
     return begin
 
 
-def sweep_of(settings: Settings, store: Store, recording: Recording) -> Begin:
-    """Repairing the heads that the settings select, within their bounds."""
+def sweep_of(
+    settings: Settings,
+    store: Store,
+    recording: Recording,
+    flags: Mapping[str, Any] | None = None,
+) -> Begin:
+    """Repairing the heads that the settings select, within their bounds; jobs as for `audit_of`."""
+    if settings.jobs > 1 and flags is not None:
+        return jobs_of(settings, flags, recording, writes=True)
 
     def begin(moved: Moved) -> tuple[Work, Iterator[Diagnosis]]:
         sweep = Sweep(
@@ -128,7 +142,7 @@ def audit_only(
             settings,
             stop,
             recording,
-            audit_of(settings, store, recording),
+            audit_of(settings, store, recording, flags=flags),
             report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
@@ -190,6 +204,9 @@ def run_reported(
         code = _code(settings, work, earn)
         recording.close(work.totals, exit_code=int(code), complete=True)
     except Stopped as signal:
+        for diagnosis in work.rest():
+            outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
+            report.add(diagnosis)
         recording.close_broken(work.totals, exit_code=signal.exit_code)
         end(signal.exit_code)
         raise
@@ -250,8 +267,8 @@ def missing_thread(thread_id: str, settings: Settings) -> str:
 
 def _missing(settings: Settings, totals: Totals) -> int:
     """How many of the threads that were named are not in the store."""
-    if settings.namespace is not None or settings.since is not None:
-        return 0  # a thread may be there and have no such head
+    if (settings.namespace, settings.since, settings.shard) != (None, None, None):
+        return 0  # a thread may be there and have no such head, or be another shard's
     return max(0, len(set(settings.thread)) - totals.threads)
 
 

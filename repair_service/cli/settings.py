@@ -30,12 +30,14 @@ from pydantic_settings import (
 )
 
 from repair_service.cli.placeholders import PlaceholderSettings
+from repair_service.cli.shards import parse_shard
 from repair_service.cli.times import parse_duration, parse_time, say_time
 from repair_service.cli.variables import check_variables
 from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE
 from repair_service.repair.verdict import Placeholders, Policy
 from repair_service.repair.waits import AT_REST
+from repair_service.sweep.shard import WHOLE, Shard
 from repair_service.sweep.write import QUARANTINED
 from repair_service.transcript.fault import FaultKind
 
@@ -103,6 +105,10 @@ class Settings(BaseSettings):
     thread: Names = ()
     namespace: str | None = None
     since: Time | None = None
+    # As text, so that a report says it as it was given.
+    shard: str | None = None
+    # Each is a process with two connections: more than a few are for the store's owner to allow.
+    jobs: int = Field(default=1, ge=1, le=32)
     # Longer than a tool should take: a younger head may belong to a run that is alive.
     min_idle: Duration = 600.0
     deployed_at: Time | None = None
@@ -128,6 +134,11 @@ class Settings(BaseSettings):
     yes: bool = False
     dry_run: bool = False
     exit_zero: bool = False
+
+    @field_validator("shard")
+    @classmethod
+    def _one_of_many(cls, text: str | None) -> str | None:
+        return None if text is None else str(parse_shard(text, os.environ))
 
     @field_validator("deployed_at")
     @classmethod
@@ -158,6 +169,11 @@ class Settings(BaseSettings):
         if any("\0" in thread for thread in threads):
             raise ValueError("a thread id has no null character in Postgres")
         return threads
+
+    @property
+    def part(self) -> Shard:
+        """The part of the threads that is looked at."""
+        return WHOLE if self.shard is None else parse_shard(self.shard, {})
 
     def policy(self) -> Policy:
         """What the operator allows and declares, as the diagnosis takes it."""

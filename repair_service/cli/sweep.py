@@ -26,6 +26,8 @@ def sweep(
     thread: options.Thread = None,
     namespace: options.Namespace = None,
     since: options.Since = None,
+    shard: options.Shard = None,
+    jobs: options.Jobs = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,
@@ -59,6 +61,7 @@ def sweep(
       repair-service sweep
       repair-service sweep --yes --deployed-at 2026-03-01T14:30:00Z --settle 2m
       repair-service sweep --yes --max-ratio 0.05 --reason "deploy 412"
+      repair-service sweep --yes --shard 2/8 --jobs 4
       repair-service sweep --dry-run
 
     \b
@@ -103,7 +106,7 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
     ):
         report = open_report(settings, out)
         wait_for_deploy(settings)
-        if not settings.yes and (code := _ask(settings, store, stop, opened)) is not None:
+        if not settings.yes and (code := _ask(settings, flags, store, stop, opened)) is not None:
             return code
         recording = start_run("sweep", settings, opened, writes=True)
         outcome = run_reported(
@@ -111,7 +114,7 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
             settings,
             stop,
             recording,
-            sweep_of(settings, store, recording),
+            sweep_of(settings, store, recording, flags),
             report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
@@ -120,7 +123,11 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
 
 
 def _ask(
-    settings: "Settings", store: "Store", stop: "Stop", opened: "OpenLedger | None"
+    settings: "Settings",
+    flags: Mapping[str, Any],
+    store: "Store",
+    stop: "Stop",
+    opened: "OpenLedger | None",
 ) -> int | None:
     """Show what would be written, on stderr, and ask; None to go on, else the exit code."""
     from repair_service.cli.asking import agreed
@@ -138,7 +145,7 @@ def _ask(
         settings,
         stop,
         look,
-        audit_of(settings, store, look),
+        audit_of(settings, store, look, flags=flags),
         report=TableReport(sys.stderr),
         advise=nothing,
     )

@@ -11,6 +11,7 @@ from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
+from repair_service.sweep.shard import WHOLE
 from repair_service.sweep.totals import Totals
 from repair_service.sweep.write import held_back, is_held_back, without_patch, write_patch
 
@@ -104,7 +105,10 @@ class Sweep:
         selection = self._selection
         last_thread: str | None = None
         for batch in self._store.scan(
-            threads=selection.threads, namespace=selection.namespace, since=selection.since
+            threads=selection.threads,
+            namespace=selection.namespace,
+            since=selection.since,
+            shard=None if selection.shard == WHOLE else selection.shard.of_store(),
         ):
             suspects = self._suspects(batch)
             for rows in batch:
@@ -116,6 +120,10 @@ class Sweep:
             yield from self._examined(suspects)
             if self._on_progress:
                 self._on_progress(self.totals)
+
+    def rest(self) -> Iterator[Diagnosis]:
+        """What is still done when a run is stopped: nothing, all of it happens in this process."""
+        return iter(())
 
     def _suspects(self, batch: Sequence[HeadRows]) -> list[HeadRows]:
         """The heads of a batch that are not clean by themselves, in order."""

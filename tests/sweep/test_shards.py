@@ -1,0 +1,192 @@
+"""Shards and jobs: every thread is in exactly one, and together they do what one run does."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repair_service.errors import RepairServiceError, StoreUnreachable
+from repair_service.repair.diagnosis import Diagnosis
+from repair_service.repair.verdict import Policy, Verdict
+from repair_service.store.gateway import Store
+from repair_service.store.scan import shard_of
+from repair_service.sweep.jobs import Found, Jobs, JobStopped, Moved
+from repair_service.sweep.run import Sweep
+from repair_service.sweep.selection import Selection
+from repair_service.sweep.shard import Shard
+from repair_service.sweep.totals import Totals
+from tests.conftest import Corpus, Database
+
+LoadCorpus = Callable[[str], Corpus]
+
+POLICY = Policy(min_idle=0)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(1, 12), st.integers(1, 6))
+def test_a_thread_is_in_one_part_and_in_one_part_of_it(
+    thread_id: str, count: int, jobs: int
+) -> None:
+    shards = [Shard(index, count) for index in range(1, count + 1)]
+    (mine,) = [shard for shard in shards if is_in(thread_id, shard)]
+    assert sum(is_in(thread_id, mine.part(index, jobs)) for index in range(1, jobs + 1)) == 1
+
+
+def is_in(thread_id: str, shard: Shard) -> bool:
+    index, count = shard.of_store()
+    return shard_of(thread_id, count) == index
+
+
+def test_shards_are_about_as_large_as_one_another() -> None:
+    sizes = Counter(shard_of(f"user-{number:06}", 4) for number in range(4_000))
+    assert all(800 < size < 1_200 for size in sizes.values())
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 1000])
+def test_the_shards_of_a_scan_are_the_whole_scan(load_corpus: LoadCorpus, batch_size: int) -> None:
+    database = load_corpus("python-1.2.24").database
+    with Store.connect(database.url, schema=database.schema) as store:
+        whole = places(store)
+        parts = [
+            place
+            for index in range(3)
+            for place in places(store, shard=(index, 3), batch_size=batch_size)
+        ]
+    assert sorted(parts) == sorted(whole)
+
+
+def places(store: Store, **selection: Any) -> list[tuple[str, str]]:
+    found = [rows.row for batch in store.scan(**selection) for rows in batch]
+    return [(row.thread_id, row.checkpoint_ns) for row in found]
+
+
+def written(database: Database) -> list[tuple[Any, ...]]:
+    """The heads of all threads, and how many rows each has."""
+    with database.connect() as connection:
+        return connection.execute(
+            "SELECT thread_id, checkpoint_ns, max(checkpoint_id), count(*) FROM checkpoints"
+            " GROUP BY 1, 2 ORDER BY 1, 2"
+        ).fetchall()
+
+
+def test_several_shards_at_once_write_what_one_sweep_writes(load_corpus: LoadCorpus) -> None:
+    """Processes that know nothing of each other, one of them killed and begun anew."""
+    alone, shared = (load_corpus("python-1.2.24").database for _ in range(2))
+    with Store.connect(alone.url, schema=alone.schema) as store:
+        list(Sweep(store, POLICY, Selection()).repair())
+    started = [start(shared, "--shard", f"{index}/3") for index in (1, 2, 3)]
+    os.kill(started[1].pid, signal.SIGKILL)
+    for process in started:
+        process.wait()
+    assert start(shared, "--shard", "2/3").wait() in (0, 2)
+    assert written(shared) == written(alone)
+
+
+def test_jobs_write_what_one_sweep_writes(load_corpus: LoadCorpus) -> None:
+    alone, shared = (load_corpus("python-1.2.24").database for _ in range(2))
+    assert start(alone).wait() == 2
+    assert start(shared, "--jobs", "3").wait() == 2
+    assert written(shared) == written(alone)
+
+
+def start(database: Database, *flags: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "repair_service", "sweep", "--yes", "--min-idle", "0"),
+            *("--schema", database.schema, *flags),
+        ],
+        env=os.environ | {"DATABASE_URL": database.url},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def diagnosis(number: int) -> Diagnosis:
+    return Diagnosis(f"t{number}", "", "id", Verdict.MANUAL, "for a test")
+
+
+class Says:
+    """A job that says so many outcomes."""
+
+    def __init__(self, outcomes: int) -> None:
+        self.outcomes = outcomes
+
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+        totals = Totals()
+        for number in range(self.outcomes):
+            totals.heads += 1
+            totals.verdicts[Verdict.MANUAL] += 1
+            found(diagnosis(index * 1_000 + number), totals)
+        totals.heads += 5
+        moved(totals)
+
+
+class Fails(Says):
+    """The second job fails; the first would go on for ever."""
+
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+        if index == 2:
+            raise StoreUnreachable("gone")
+        while True:
+            found(diagnosis(index), Totals())
+
+
+class Dies(Says):
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+        if index == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class GoesOn(Says):
+    """Only ends when it is told to, and finishes what it is at."""
+
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+        totals = Totals()
+        try:
+            while True:
+                totals.heads += 1
+                found(diagnosis(index), totals)
+        except JobStopped:
+            totals.heads += 1_000_000
+            try:
+                moved(totals)
+            except JobStopped:
+                raise
+
+
+def test_the_totals_are_those_of_all_jobs() -> None:
+    seen: list[int] = []
+    jobs = Jobs(Says(3), 2, lambda totals: seen.append(totals.heads))
+    found = list(jobs.outcomes())
+    assert len(found) == 6
+    assert jobs.totals.heads == 2 * (3 + 5)
+    assert jobs.totals.verdicts[Verdict.MANUAL] == 6
+    assert seen == sorted(seen)
+
+
+def test_a_job_that_fails_ends_the_others_and_the_run() -> None:
+    jobs = Jobs(Fails(0), 2, lambda totals: None)
+    with pytest.raises(StoreUnreachable, match="gone"):
+        list(jobs.outcomes())
+
+
+def test_a_job_that_is_killed_is_an_error_that_says_so() -> None:
+    jobs = Jobs(Dies(0), 2, lambda totals: None)
+    with pytest.raises(RepairServiceError, match="-9"):
+        list(jobs.outcomes())
+
+
+def test_a_run_that_is_stopped_still_hears_what_its_jobs_did() -> None:
+    jobs = Jobs(GoesOn(0), 2, lambda totals: None)
+    outcomes = jobs.outcomes()
+    for _ in range(10):
+        next(outcomes)
+    rest = list(jobs.rest())
+    assert {each.thread_id for each in rest} <= {"t1", "t2"}
+    assert jobs.totals.heads > 2_000_000
