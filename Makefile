@@ -17,6 +17,7 @@ deploy_stamp := $(venv)/deploy-check-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
 FUZZ_EXAMPLES ?= 200000
+BENCH_FLAGS ?= --threads 20000 --more 200000
 
 # Two targets at once must not install into one environment.
 .NOTPARALLEL:
@@ -28,6 +29,7 @@ help:
 	@echo "make fuzz    read damaged rows, $(FUZZ_EXAMPLES) times (half an hour; FUZZ_EXAMPLES=1000)"
 	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
 	@echo "make race    let 8 repairers race over 200 threads while 20 live runs go on"
+	@echo "make bench   measure speed and memory on large stores (an hour, 30 GB)"
 	@echo "make check   lint, types, import contracts"
 	@echo "make deploy-check  hold deploy/ against its formats and this release, offline"
 	@echo "make format  let ruff put the code in form"
@@ -51,6 +53,11 @@ matrix: $(stamp)
 race: $(stamp)
 	$(venv)/bin/python -m tests.sweep.races
 
+# The stores stay in .bench, so that the next run need not fill them. BENCH_FLAGS="--threads 2000
+# --more 20000" is done in minutes.
+bench: $(stamp)
+	$(venv)/bin/python -m tests.benchmarks.run --keep .bench $(BENCH_FLAGS)
+
 check: $(stamp)
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
@@ -66,7 +73,7 @@ format: $(stamp)
 	$(venv)/bin/ruff format .
 
 clean:
-	rm -rf $(venv) .matrix build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(venv) .matrix .bench build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find repair_service tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(stamp) $(demo_stamp): pyproject.toml constraints.txt
