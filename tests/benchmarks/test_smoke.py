@@ -40,9 +40,10 @@ def lengths(connection: "psycopg.Connection[Any]") -> dict[int, int]:
             " FROM checkpoints ORDER BY thread_id, checkpoint_id DESC"
             "), walk AS (SELECT * FROM chain UNION ALL"
             " SELECT c.thread_id, c.checkpoint_id, c.parent_checkpoint_id FROM checkpoints c"
-            " JOIN walk w ON (c.thread_id, c.checkpoint_id) = (w.thread_id, w.parent_checkpoint_id))"
+            " JOIN walk w ON (c.thread_id, c.checkpoint_id)"
+            " = (w.thread_id, w.parent_checkpoint_id))"
             " SELECT length, count(*) FROM (SELECT count(*) AS length FROM walk GROUP BY thread_id)"
-            " AS threads GROUP BY length"
+            " AS t GROUP BY length"
         ).fetchall()
     )
 
