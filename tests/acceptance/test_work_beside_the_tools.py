@@ -20,6 +20,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Send, interrupt
 
 from repair_service.demo.programs import Graph, said, thread
+from repair_service.demo.witness import WitnessSaver
 from repair_service.repair.verdict import FaultKind, Verdict
 from tests.acceptance.service import audit, results, sweep
 from tests.conftest import Database
@@ -161,6 +162,12 @@ def test_a_deferred_node_behind_the_tools_is_started_in_the_form_that_it_can_rea
         """Be quick."""
         return "fast"
 
+    @tool("slow")
+    def late() -> str:
+        """Die when the result of the other call is on disk."""
+        assert witness.wait_for(1)
+        raise Died
+
     def agent(state: MessagesState) -> dict[str, Any]:
         if state["messages"][-1].type == "tool":
             return {"messages": [AIMessage("done")]}
@@ -169,10 +176,10 @@ def test_a_deferred_node_behind_the_tools_is_started_in_the_form_that_it_can_rea
         ]
         return {"messages": [AIMessage("", tool_calls=calls)]}
 
-    def program(outcome: str) -> Graph:
+    def program(saver: PostgresSaver, *slow: BaseTool) -> Graph:
         builder = StateGraph(MessagesState)
         builder.add_node("agent", agent)
-        builder.add_node("tools", ToolNode([fast, *slow(outcome)], handle_tool_errors=False))
+        builder.add_node("tools", ToolNode([fast, *slow], handle_tool_errors=False))
         builder.add_node("collect", idle, defer=True)
         builder.add_edge(START, "agent")
         builder.add_conditional_edges(
@@ -186,11 +193,13 @@ def test_a_deferred_node_behind_the_tools_is_started_in_the_form_that_it_can_rea
         builder.add_edge("collect", "agent")
         return builder.compile(checkpointer=saver)
 
-    die(program(""), "One.")
+    with WitnessSaver.connect(database.url) as witness:
+        die(program(witness, late), "One.")
     (found,) = sweep(database)
     assert (found.verdict, found.route) == (Verdict.REPAIRED, ("collect",))
-    assert program("real").get_state(HERE).next == ("collect",)
-    assert program("real").invoke(None, HERE)["messages"][-1].text == "done"
+    going_on = program(saver, *slow("real"))
+    assert going_on.get_state(HERE).next == ("collect",)
+    assert going_on.invoke(None, HERE)["messages"][-1].text == "done"
 
 
 def test_a_barrier_that_only_a_branch_beside_reached_goes_on_waiting(
