@@ -42,7 +42,8 @@ def is_clean(rows: HeadRows) -> bool:
 
     The quick look of a scan: False says only that the whole thread has to be read.
     """
-    return is_surely_clean(rows) or reads_clean(rows)
+    # A step is under way or was cut off: its whole thread is read in any case.
+    return is_surely_clean(rows) or (not rows.writes and reads_clean(rows))
 
 
 def reads_clean(rows: HeadRows) -> bool:

@@ -12,6 +12,9 @@ from repair_service.store.encryption import decrypt, split_type
 
 _WRITE_ORDER = attrgetter("task_path", "task_id", "idx")
 
+LARGE = 1024
+"""Bytes. What is smaller is fetched without being looked at (queries/blobs.sql)."""
+
 SENDS = "__pregel_tasks"
 """The channel of scheduled Sends (langgraph/checkpoint/serde/types.py, TASKS)."""
 
@@ -49,6 +52,7 @@ class Loader:
         self._connection = connection
         self._task_path = task_path
         self._aes_key = aes_key
+        self._lists: set[str] = set()
 
     def heads(self, threads: Sequence[str]) -> list[Place]:
         """The heads of some threads, by thread as asked, then by namespace."""
@@ -135,10 +139,15 @@ class Loader:
 
     def _blobs(self, keys: Mapping[str, str], count: int, whole: bool) -> list[dict[str, BlobRow]]:
         blobs: list[dict[str, BlobRow]] = [{} for _ in range(count)]
-        for row in self._connection.rows("blobs", {"whole": whole, **keys}):
-            blobs[row.position - 1][row.channel] = self.blob_row(
-                row.channel, row.version, row.type, row.blob, left_out=row.left_out
+        values = {"whole": whole, "lists": text_array(self._lists), **keys}
+        for position, channel, version, stored, blob, left_out in self._connection.rows(
+            "blobs", values
+        ):
+            blobs[position - 1][channel] = self.blob_row(
+                channel, version, stored, blob, left_out=left_out
             )
+            if not whole and blob is not None and len(blob) >= LARGE:
+                self._lists.add(channel)
         return blobs
 
     def _parents_sends(self, rows: Sequence[CheckpointRow]) -> dict[Place, tuple[WriteRow, ...]]:

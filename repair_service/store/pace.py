@@ -7,9 +7,9 @@ SECONDS = 0.5
 """A batch's time: long against a round trip, short for a signal to wait and a snapshot to live."""
 
 FIRST = 50
-FEWEST, MOST = 10, 1_000
-"""Heads. Before anything is known of a store, lists of a few hundred KB must fit; and where they
-are small, more at once gains nothing."""
+FEWEST, MOST = 10, 300
+"""Threads. Before anything is known of a store, lists of a few hundred KB must fit; and where they
+are small, the rows of more no longer fit a processor's cache, which makes each dearer by a third."""
 
 
 class Pace:

@@ -19,7 +19,7 @@ from repair_service.sweep.run import Sweep
 from repair_service.sweep.selection import Selection
 from tests.benchmarks.program import make_graph
 
-BATCH = 1_000
+BATCH = 300
 """Heads that the bare fetch asks for at once: with more or fewer it is slower."""
 
 POLICY = Policy(min_idle=0)
@@ -63,7 +63,7 @@ def fetch(url: str) -> int:
                     "checkpoints": [place[2] for place in places],
                 }
                 _run(cursor, "checkpoints", keys)
-                _run(cursor, "blobs", keys | {"whole": False})
+                _run(cursor, "blobs", keys | {"whole": False, "lists": ["messages"]})
                 _run(cursor, "writes", keys | {"channel": None})
             heads += len(places)
             after = threads[-1]

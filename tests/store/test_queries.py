@@ -98,8 +98,8 @@ def explained(
         ("ancestors", KEYS | {"depth": 5}, 1000),
         ("writes", KEYS | {"channel": None}, 100),
         ("writes", KEYS | {"channel": "messages"}, 100),
-        ("blobs", KEYS | {"whole": True}, 100),
-        ("blobs", KEYS | {"whole": False}, 100),
+        ("blobs", KEYS | {"whole": True, "lists": []}, 100),
+        ("blobs", KEYS | {"whole": False, "lists": ["messages"]}, 100),
         (
             "blobs_of_versions",
             {

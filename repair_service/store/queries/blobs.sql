@@ -1,7 +1,7 @@
 -- The blobs of the versions that some checkpoints name. The bytes of an input may be large and are
 -- never asked for: its type tells whether there is one. Where not all is wanted, a large value that
 -- does not begin as a list of messages does (transcript/read.py, `looks_like_transcript`) is left
--- out too, and never leaves the disk.
+-- out too, and never leaves the disk. Channels that are known to hold lists are not looked at first.
 SELECT wanted.position, found.channel, found.version, found.type,
     CASE WHEN found.kept THEN found.blob END AS blob,
     NOT found.kept AND found.channel NOT IN ('__start__', '__input__') AS left_out
@@ -15,14 +15,25 @@ CROSS JOIN LATERAL (
         AND c.checkpoint_id = wanted.checkpoint_id
     LIMIT 1
 ) AS head
-CROSS JOIN LATERAL jsonb_each_text(
-    CASE WHEN jsonb_typeof(head.versions) = 'object' THEN head.versions ELSE '{{}}'::jsonb END
-) AS named(channel, version)
+CROSS JOIN LATERAL (
+    -- In a select list the pairs are handed on one by one, in FROM they would be stored first.
+    SELECT (each.pair).key AS channel, (each.pair).value AS version
+    FROM (
+        SELECT jsonb_each_text(
+            CASE
+                WHEN jsonb_typeof(head.versions) = 'object' THEN head.versions
+                ELSE '{{}}'::jsonb
+            END
+        ) AS pair
+        OFFSET 0
+    ) AS each
+) AS named
 CROSS JOIN LATERAL (
     SELECT b.channel, b.version, b.type, b.blob,
         CASE
             WHEN b.channel IN ('__start__', '__input__') THEN false
-            WHEN %(whole)s::boolean OR octet_length(b.blob) < 1024 THEN true
+            WHEN %(whole)s::boolean OR b.channel = ANY(%(lists)s::text[]) THEN true
+            WHEN octet_length(b.blob) < 1024 THEN true
             WHEN b.channel LIKE '\_\_%%' OR b.channel LIKE '%%:%%' THEN true
             WHEN b.type = 'msgpack' THEN encode(substr(b.blob, 1, 12), 'hex') ~
                 '^(c7..07|c8....07|c9........07|d[4-8]07)?(9.|dc....|dd........)(8.|c[789]|d[4-8ef])'
