@@ -50,7 +50,7 @@ def list_runs(
     """
     if context.invoked_subcommand is not None:
         return
-    from repair_service.cli.ledger import needed_ledger
+    from repair_service.cli.ledger import LOOKING, needed_ledger
     from repair_service.cli.next_command import LEDGER, STORE, next_command
     from repair_service.cli.opening import one_answer, open_output
     from repair_service.cli.settings import load_settings
@@ -60,9 +60,10 @@ def list_runs(
     with open_output(settings) as out, needed_ledger(settings, "runs") as ledger:
         _settle(settings, ledger)
         newest = ledger.runs.newest(limit)
+        reported = next((run for run in newest if run.verb in LOOKING), None)
         advice = (
-            next_command("report", context.params, STORE + LEDGER, str(newest[0].id))
-            if newest
+            next_command("report", context.params, STORE + LEDGER, str(reported.id))
+            if reported
             else None
         )
         write = write_runs_json if settings.format == "json" else write_runs
@@ -94,7 +95,7 @@ def show(
       1  there is no such run or no ledger, or it could not be read
      64  wrong usage
     """
-    from repair_service.cli.ledger import find_run, needed_ledger
+    from repair_service.cli.ledger import LOOKING, find_run, needed_ledger
     from repair_service.cli.next_command import LEDGER, STORE, next_command
     from repair_service.cli.opening import one_answer, open_output
     from repair_service.cli.settings import load_settings
@@ -104,7 +105,11 @@ def show(
     with open_output(settings) as out, needed_ledger(settings, "runs show") as ledger:
         run = find_run(ledger, run_id)
         repairs = list(ledger.repairs.of_run(run.id))
-        advice = next_command("report", context.params, STORE + LEDGER, str(run.id))
+        advice = (
+            next_command("report", context.params, STORE + LEDGER, str(run.id))
+            if run.verb in LOOKING
+            else None
+        )
         write = write_run_json if settings.format == "json" else write_run
         write(out, run, repairs, advice)
 

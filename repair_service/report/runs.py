@@ -182,7 +182,9 @@ def said_totals(run: Run) -> str:
         return ""
     said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
     heads = totals.get("heads")
-    return f"{heads} heads: {said}" if isinstance(heads, int) and said else said
+    if not isinstance(heads, int) or not said:
+        return said
+    return f"{heads} head{'' if heads == 1 else 's'}: {said}"
 
 
 def moment(time: datetime) -> str:
@@ -193,7 +195,8 @@ def moment(time: datetime) -> str:
 def _said(run: Run) -> str:
     reason = f': "{printable(run.reason)}"' if run.reason else ""
     by = f"{printable(run.actor)} at {printable(run.host)}{reason}"
-    return "; ".join([by, said_totals(run)] if run.finished_at else [by, NO_END])
+    came_to = said_totals(run) if run.finished_at else NO_END
+    return f"{by}; {came_to}" if came_to else by
 
 
 def _state(repair: Repair) -> str:

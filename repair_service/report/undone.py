@@ -64,6 +64,11 @@ def write_undone(
         elif item.outcome == "undone":
             tense = "would be" if dry_run else "is"
             lines.wrapped(f"{item.from_checkpoint_id} {tense} the head again", 12)
+    if not items:
+        lines.wrapped(
+            "There is no patch to take back: the ledger has none of it, or all were taken back."
+        )
+        return
     totals = undone_totals(items)
     verb = "Would be taken back" if dry_run else "Taken back"
     kept = f"; {totals['kept']} kept" if totals["kept"] else ""

@@ -236,6 +236,22 @@ def test_a_patch_whose_thread_runs_now_is_kept(kept: Command, store: Database) -
     assert kept("undo", "agent_partial", "--yes", *running).code == 0
 
 
+def test_after_an_undo_the_next_command_can_be_run(kept: Command) -> None:
+    repaired = kept("repair", "agent_three", "--format", "json").document["run"]["id"]
+    assert kept("undo", "agent_three", "--yes").code == 0
+    again = kept("undo", "agent_three", "--yes")
+    assert (again.code, again.out.startswith("There is no patch to take back")) == (0, True)
+
+    listed = kept("runs")
+    assert listed.out.splitlines()[-1].endswith(f" {repaired}")
+    assert "1 head: 1 repaired" in listed.out
+    assert not any(line.endswith((";", " ")) for line in listed.out.splitlines())
+    undo = kept("runs", "--format", "json").document["runs"][0]
+    assert undo["verb"] == "undo"
+    assert kept("runs", "show", undo["id"], "--format", "json").document["next_command"] is None
+    assert kept("report", repaired).code == 0
+
+
 def test_undo_needs_one_of_a_thread_and_a_run(command: Command) -> None:
     for arguments in ([], ["t", "--run", "last"]):
         ran = command("undo", *arguments)
