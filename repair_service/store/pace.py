@@ -9,7 +9,7 @@ SECONDS = 0.5
 FIRST = 50
 FEWEST, MOST = 10, 300
 """Threads. Before anything is known of a store, lists of a few hundred KB must fit; and where they
-are small, the rows of more no longer fit a processor's cache, which makes each dearer by a third."""
+are small, the rows of more no longer fit a processor's cache, and cost a third more each."""
 
 
 class Pace:
