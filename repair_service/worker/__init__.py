@@ -1,1 +1,1 @@
-"""The worker: runs audits and sweeps on a schedule, one replica at a time, and shows them over HTTP."""
+"""The worker: audits and sweeps on a schedule, on one replica at a time, shown over HTTP."""
