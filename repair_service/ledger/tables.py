@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
+    Identity,
     Index,
     LargeBinary,
     MetaData,
@@ -176,3 +177,46 @@ plans_used = Table(
     Column("run_id", Uuid, ForeignKey(runs.c.id, ondelete="SET NULL")),
 )
 Index("plans_used_run_id_idx", plans_used.c.run_id)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    # The same in each attempt: by it the application knows an event that it had before.
+    Column("id", Uuid, primary_key=True),
+    # The order of a thread's events.
+    Column("position", BigInteger, Identity(always=True), nullable=False),
+    Column("repair_id", Uuid, ForeignKey(repairs.c.id), nullable=False),
+    Column("store_key", _key(), nullable=False),
+    Column("thread_id", _key(), nullable=False),
+    # What is said, without any content of a message.
+    Column("event", JSONB, nullable=False),
+    # due: to be sent, now or later; sent; dead: given up.
+    Column("state", Text, nullable=False, server_default=text("'due'")),
+    Column("attempts", BigInteger, nullable=False, server_default=text("0")),
+    Column("recorded_at", _moment(), nullable=False, server_default=func.clock_timestamp()),
+    Column("due_at", _moment(), nullable=False, server_default=func.clock_timestamp()),
+    # Who sends it now, and until when nobody else does.
+    Column("claim", Uuid),
+    Column("claimed_until", _moment()),
+    Column("ended_at", _moment()),
+    # What the last attempt came to, where it failed.
+    Column("problem", Text),
+    CheckConstraint("state IN ('due', 'sent', 'dead')", name="state"),
+)
+Index("outbox_repair_id_idx", outbox.c.repair_id)
+Index(
+    "outbox_due_at_idx", outbox.c.due_at, outbox.c.position, postgresql_where=text("state = 'due'")
+)
+Index(
+    "outbox_thread_id_idx",
+    outbox.c.thread_id,
+    outbox.c.store_key,
+    outbox.c.position,
+    postgresql_where=text("state = 'due'"),
+)
+Index(
+    "outbox_ended_at_idx",
+    outbox.c.state,
+    outbox.c.ended_at,
+    postgresql_where=text("state <> 'due'"),
+)

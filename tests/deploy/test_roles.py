@@ -10,11 +10,12 @@ from psycopg import sql
 
 from repair_service.cli.app import main
 from repair_service.ledger import migrate
+from repair_service.ledger.tables import metadata
 from tests.conftest import Database
 from tests.deploy.conftest import Roles, create_roles
 
 CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations")
-LEDGER = ("findings", "plans_used", "quarantine", "removed_messages", "repairs", "runs")
+LEDGER = tuple(table.name for table in metadata.sorted_tables)
 KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 
 READS = {(table, "SELECT") for table in CHECKPOINTS}

@@ -24,14 +24,20 @@ from repair_service.ledger.tables import SCHEMA, metadata
 from tests.conftest import Database
 from tests.ledger.examples import NOON, finding, run
 
-HEAD = "0001"
+REVISIONS = tuple(
+    sorted(
+        path.name.split("_")[0]
+        for path in (migrate.migrations_directory() / "versions").glob("[0-9]*.py")
+    )
+)
+HEAD = REVISIONS[-1]
 LOCK = re.search(r"pg_advisory_xact_lock\((\d+)\)", migrate.statements())
-NEXT = """
+NEXT = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "next"
+down_revision = "{HEAD}"
 
 
 def upgrade() -> None:
@@ -81,7 +87,7 @@ def set_revision(database: Database, revision: str) -> None:
 def test_an_upgrade_makes_every_table(bare: Database) -> None:
     done = migrate.upgrade(bare.url)
 
-    assert (done.before, done.after, done.applied) == (None, HEAD, (HEAD,))
+    assert (done.before, done.after, done.applied) == (None, HEAD, REVISIONS)
     assert tables(bare) == {table.name for table in metadata.sorted_tables} | {"alembic_version"}
     assert migrate.check(bare.url).ready
 
@@ -132,7 +138,7 @@ def test_a_downgrade_leaves_no_table(bare: Database) -> None:
 
     assert tables(bare) == {"alembic_version"}
     assert migrate.current(bare.url).state is LedgerState.ABSENT
-    assert migrate.upgrade(bare.url).applied == (HEAD,)
+    assert migrate.upgrade(bare.url).applied == REVISIONS
 
 
 @pytest.mark.parametrize("binaries", list(SERVERS.values()), ids=str)
@@ -166,7 +172,7 @@ def test_ten_processes_upgrade_at_once(bare: Database) -> None:
 
         done = [upgrade.result(timeout=60) for upgrade in upgrades]
 
-    assert done == [migrate.Upgrade(before=None, after=HEAD, applied=(HEAD,))] * 10
+    assert done == [migrate.Upgrade(before=None, after=HEAD, applied=REVISIONS)] * 10
     assert migrate.check(bare.url).ready
 
 
@@ -210,7 +216,7 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     def install() -> None:
         migrations = tmp_path / "migrations"
         shutil.copytree(migrate.migrations_directory(), migrations)
-        (migrations / "versions" / "0002_next.py").write_text(NEXT)
+        (migrations / "versions" / "next.py").write_text(NEXT)
         monkeypatch.setattr(migrate, "migrations_directory", lambda: migrations)
 
     return install
@@ -227,10 +233,10 @@ def test_a_ledger_that_is_behind_is_named_and_upgraded(
     found = migrate.check(bare.url)
 
     assert (found.ready, found.current.state) == (False, LedgerState.BEHIND)
-    assert (found.current.revision, found.current.pending) == (HEAD, ("0002",))
+    assert (found.current.revision, found.current.pending) == (HEAD, ("next",))
     assert f"is at migration {HEAD}, behind this release" in found.remedy
     assert "`repair-service db upgrade`" in found.remedy
-    assert migrate.upgrade(bare.url) == migrate.Upgrade(HEAD, "0002", ("0002",))
+    assert migrate.upgrade(bare.url) == migrate.Upgrade(HEAD, "next", ("next",))
     with Ledger(bare.url) as ledger:
         assert ledger.runs.get(run_id) is not None
 
