@@ -22,6 +22,7 @@ from repair_service.repair.route import (
     readable_messages,
     trigger_writes,
 )
+from repair_service.transcript.element import asks_the_same
 from repair_service.transcript.message import Message, ToolCall, Transcript
 from repair_service.transcript.read import read_messages
 from repair_service.transcript.write import with_id
@@ -117,9 +118,10 @@ def from_ancestors(
             continue
         for message, others in _dropped_results(head, ancestor, channel):
             place = wanted.get(message.answers)
-            if place is None:
+            if place is None or message.answers is None:
                 continue
-            if _answers_another(transcript.messages[place[0]], channel, ancestors, depth):
+            caller = transcript.messages[place[0]]
+            if _answers_another(caller, message.answers, channel, ancestors, depth):
                 continue
             del wanted[message.answers]
             beside |= others
@@ -144,24 +146,26 @@ def _dropped_results(
 
 
 def _answers_another(
-    caller: Message, channel: str, ancestors: Sequence[HeadRows], depth: int
+    caller: Message, call_id: str, channel: str, ancestors: Sequence[HeadRows], depth: int
 ) -> bool:
-    """Whether what an ancestor's tasks wrote answers another form of a message, or is older.
+    """Whether what an ancestor's tasks wrote answers another form of a call, or is older.
 
     The message may have been written again since (a list that is trimmed at each step): its last
-    writing before the ancestor counts, and must be what stands in the list now. A person who goes
-    back and edits a call keeps its id. Where no writing is on disk the rows say nothing against it.
+    writing before the ancestor counts, and must ask for what stands in the list now. A person who
+    goes back and edits a call keeps its id. The bytes may differ all the same: a list is stored
+    anew with each step, in the form of the release that stores it. Where no writing is on disk the
+    rows say nothing against it.
     """
     if caller.id is None:
         return False
     written = [
-        (place, message.raw)
+        (place, message)
         for place, ancestor in enumerate(ancestors)
         for message in readable_messages(ancestor.writes, channel)
         if message.id == caller.id
     ]
-    before = [raw for place, raw in written if place > depth]
-    return before[0] != caller.raw if before else bool(written)
+    before = [message for place, message in written if place > depth]
+    return not asks_the_same(before[0], caller, call_id) if before else bool(written)
 
 
 def written_messages(writes: Iterable[WriteRow], channel: str) -> list[Message]:

@@ -1,7 +1,7 @@
 """What an AI message says about tool calls and thinking, over the shapes of all providers."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -34,6 +34,12 @@ OWN_KIND_BLOCKS: Final = frozenset(
     {"computer_call", "shell_call", "local_shell_call", "apply_patch_call"}
 )
 """OpenAI Responses calls that never stand in `tool_calls`, and that a plain text cannot answer."""
+
+_WORDS: Final = ("name", "args", "arguments", "input", "function")
+"""The fields of a call that say what is asked for, over all its forms."""
+
+_UNDEFINED: Final = {"lc": 2, "type": "undefined"}
+"""What LangGraph.js writes for it in JSON."""
 
 
 def blocks_of(codec: Codec, content: bytes) -> list[Block]:
@@ -70,6 +76,33 @@ def calls_of(
     mismatched = bool(declared and inline) and {call.id for call in inline} != ids
     own_kind = [call for call in _own_kind(codec, blocks) if call.id not in ids]
     return (*(declared or inline), *own_kind), mismatched
+
+
+def words_of(codec: Codec, fields: Fields, identifier: str) -> list[Any]:
+    """The tool and the arguments that an AI message names by one call id, wherever it does.
+
+    What a store adds to a message that it reads and writes again is left out: LangGraph.js writes
+    what is `undefined`, and not the next time.
+    """
+    calls: list[Any] = []
+    for raw in (fields.tool_calls, fields.invalid_tool_calls, fields.content):
+        if is_list(raw):
+            calls.extend(lenient(codec.plain, raw) or ())
+    additional = lenient(codec.plain, fields.additional_kwargs)
+    inside = additional.get("tool_calls") if isinstance(additional, Mapping) else None
+    calls.extend(inside if isinstance(inside, list) else ())
+    return [
+        _without_undefined({word: call[word] for word in _WORDS if call.get(word) is not None})
+        for call in calls
+        if isinstance(call, Mapping) and identifier in (call.get("id"), call.get("call_id"))
+    ]
+
+
+def _without_undefined(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        kept = {key: each for key, each in value.items() if each != _UNDEFINED}
+        return {key: _without_undefined(each) for key, each in kept.items()}
+    return [_without_undefined(each) for each in value] if isinstance(value, list) else value
 
 
 def is_signed(codec: Codec, blocks: Iterable[Block], additional: Additional | None) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from msgspec import Raw
 
-from repair_service.transcript.calls import blocks_of, calls_of, is_signed
+from repair_service.transcript.calls import blocks_of, calls_of, is_signed, words_of
 from repair_service.transcript.kinds import ROLES, kind_of, unwrap
 from repair_service.transcript.message import Message
 from repair_service.transcript.placeholders import is_known_placeholder
@@ -68,6 +68,18 @@ def result_parts(message: Message) -> tuple[bytes, bytes, bytes]:
     status = fields.status or "success"
     artifact = b"" if is_empty(fields.artifact) else bytes(fields.artifact)
     return bytes(fields.content), status.encode(), artifact
+
+
+def asks_the_same(message: Message, other: Message, call_id: str) -> bool:
+    """Whether two writings of a message ask one call for the same: the tool and its arguments."""
+    if message.raw == other.raw:
+        return True
+    said = []
+    for each in (message, other):
+        codec = codec_of(each.raw)
+        found = unwrap(codec, each.raw)
+        said.append(words_of(codec, found[0], call_id) if found else [])
+    return said[0] == said[1] != []
 
 
 def _read_text(codec: Codec, raw: bytes) -> Message | None:

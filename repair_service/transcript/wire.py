@@ -10,7 +10,7 @@ field of a shape that nobody expected then spoils itself and nothing else.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -122,6 +122,7 @@ class Codec:
         decoder = msgspec.msgpack.Decoder if encoding == "msgpack" else msgspec.json.Decoder
         self.encoding: Encoding = encoding
         self.anything: Callable[[bytes], Raw] = decoder(Raw).decode
+        self.plain: Callable[[bytes], Any] = decoder(Any).decode
         self.text: Callable[[bytes], str | None] = decoder(str | None).decode
         self.elements: Callable[[bytes], list[Raw] | None] = decoder(list[Raw] | None).decode
         self.mapping: Callable[[bytes], dict[str, Raw]] = decoder(dict[str, Raw]).decode
