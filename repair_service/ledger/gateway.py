@@ -13,6 +13,7 @@ from repair_service.ledger.plans import Plans
 from repair_service.ledger.quarantine import Quarantine
 from repair_service.ledger.records.run import StoreIdentity
 from repair_service.ledger.repairs import Repairs
+from repair_service.ledger.replicas import Replicas
 from repair_service.ledger.runs import Runs
 
 
@@ -29,6 +30,7 @@ class Ledger:
         repairs: The patches that were written.
         quarantine: The threads that are not repaired again.
         plans: The saved plans that were applied.
+        replicas: What the worker's replicas share.
     """
 
     def __init__(self, url: str) -> None:
@@ -46,6 +48,7 @@ class Ledger:
         self.repairs = Repairs(self._database)
         self.quarantine = Quarantine(self._database)
         self.plans = Plans(self._database)
+        self.replicas = Replicas(self._database)
 
     def __enter__(self) -> "Ledger":
         return self

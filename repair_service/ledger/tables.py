@@ -220,3 +220,69 @@ Index(
     outbox.c.ended_at,
     postgresql_where=text("state <> 'due'"),
 )
+
+# What the worker's replicas share: who leads, what its schedules have come to, what is asked of it.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", _key(), primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("taken_at", _moment(), nullable=False),
+    # By the database's clock: those of two replicas may differ.
+    Column("expires_at", _moment(), nullable=False),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("name", _key(), primary_key=True),
+    # As the settings said it: what another trigger would have done until now is nobody's loss.
+    Column("trigger", Text, nullable=False),
+    # The last time that was run, or that is not to be run any more.
+    Column("last_due", _moment(), nullable=False),
+    Column("last_run", Uuid),
+    Column("last_exit_code", BigInteger),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("verb", Text, nullable=False),
+    # The store's name in the worker's settings.
+    Column("store", Text, nullable=False),
+    # Where a schedule asks: its name, and the time that is run.
+    Column("schedule", _key()),
+    Column("due_at", _moment()),
+    Column("thread_id", Text),
+    Column("undo_run", Uuid),
+    Column("actor", Text, nullable=False),
+    Column("reason", Text),
+    Column("asked_at", _moment(), nullable=False, server_default=func.clock_timestamp()),
+    # How often a replica began on it: one that died in the middle leaves it to the next.
+    Column("attempts", BigInteger, nullable=False, server_default=text("0")),
+    Column("claimed_by", Text),
+    Column("started_at", _moment()),
+    # No foreign key: the run's own process writes that row, if it comes so far.
+    Column("run_id", Uuid),
+    Column("finished_at", _moment()),
+    Column("exit_code", BigInteger),
+    Column("problem", Text),
+)
+Index("requests_open_idx", requests.c.asked_at, postgresql_where=text("finished_at IS NULL"))
+Index("requests_asked_at_idx", requests.c.asked_at.desc(), requests.c.id.desc())
+Index(
+    "requests_due_idx",
+    requests.c.schedule,
+    requests.c.due_at,
+    unique=True,
+    postgresql_where=text("schedule IS NOT NULL"),
+)
+
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("name", _key(), primary_key=True),
+    Column("paused_by", Text, nullable=False),
+    Column("paused_at", _moment(), nullable=False, server_default=func.clock_timestamp()),
+)

@@ -1,11 +1,14 @@
 """What a run leaves behind while it goes on: its findings, its repairs, its rails."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Any, Protocol
+
+import psycopg
 
 from repair_service.repair.diagnosis import Diagnosis
-from repair_service.store.append import Also
+
+Also = Callable[["psycopg.Connection[Any]"], None]
 
 
 class Record(Protocol):
