@@ -100,6 +100,18 @@ def js_push_task_id(
     )
 
 
+def update_task_id(checkpoint_id: str) -> str | None:
+    """The task id of what `update_state` wrote at a checkpoint; None for an id that is no UUID.
+
+    Releases before 0.3 store no path that would say so. Source: langgraph/pregel/main.py
+    `update_state`, langgraphjs pregel/index.ts `updateState`.
+    """
+    try:
+        return str(uuid.uuid5(uuid.UUID(checkpoint_id), "__interrupt__"))
+    except ValueError:
+        return None
+
+
 def interrupt_id(namespace: str, node: str, task_id: str, answered: int) -> str:
     """The id of the question a task asks after it has had `answered` answers.
 

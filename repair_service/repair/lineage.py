@@ -1,10 +1,15 @@
 """What two checkpoints that follow one another show about the step between them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.sends import scheduled_sends
+from repair_service.checkpoint.tasks import read_head
+from repair_service.errors import Unreadable
 
 
 def was_taken_up(child: HeadRows, parent: HeadRows) -> bool:
@@ -17,6 +22,42 @@ def was_taken_up(child: HeadRows, parent: HeadRows) -> bool:
         return False
     step = before.get("step")
     return after.get("source") == "loop" and isinstance(step, int) and after.get("step") == step + 1
+
+
+def is_copy(child: HeadRows) -> bool:
+    """Whether a checkpoint is its parent's copy, at which the parent's tasks run once more.
+
+    A run that goes on from an older checkpoint makes one first (langgraph/pregel/_loop.py
+    `_first`). What the parent's tasks wrote is of an earlier run of the same calls.
+    """
+    return isinstance(child.row.metadata, dict) and child.row.metadata.get("source") == "fork"
+
+
+def schedules_again(child: HeadRows, call_id: str, started: Collection[str]) -> bool:
+    """Whether a checkpoint that an application wrote has a task pending that is to answer a call.
+
+    `update_state` may schedule calls that had results before. Of an ancestor only what stands in
+    the checkpoint itself and in its writes is known: in older layouts that may be too little.
+
+    Args:
+        child: The checkpoint.
+        call_id: The call.
+        started: The nodes that the step with the result went on to: these are not to answer it.
+    """
+    metadata = child.row.metadata
+    source = metadata.get("source") if isinstance(metadata, dict) else None
+    if source != "update" or is_patch(child.row):
+        return False
+    try:
+        tasks = read_head(child).tasks
+        # What an update schedules is among its own writes (langgraph/pregel/main.py).
+        sends = scheduled_sends(replace(child, parent_writes=child.writes), "python-3")
+    except Unreadable:
+        return False
+    called = [*(send.call_ids for send in sends), *(task.call_ids for task in tasks)]
+    if any(call_id in ids for ids in called):
+        return True
+    return any(task.kind == "pull" and task.node not in {None, *started} for task in tasks)
 
 
 def one_step_channels(head: Head, ancestors: Sequence[HeadRows]) -> frozenset[str]:

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from repair_service.checkpoint.head import Head, Task
-from repair_service.checkpoint.identifiers import NULL_TASK
+from repair_service.checkpoint.identifiers import NULL_TASK, update_task_id
 from repair_service.checkpoint.rows import HeadRows, WriteRow
-from repair_service.repair.lineage import was_taken_up
+from repair_service.repair.lineage import is_copy, schedules_again, was_taken_up
 from repair_service.repair.placeholder import message_id
 from repair_service.repair.route import (
     NOT_OWN_PATHS,
     by_task,
     pulled_node,
     readable_messages,
+    started_nodes,
     trigger_writes,
 )
 from repair_service.transcript.element import asks_the_same
@@ -92,8 +93,9 @@ def from_ancestors(
     used again in later turns, and a result of another turn is no result of this one. The other turn
     may have been trimmed from the list, so two more things must hold. The result was dropped: one
     that the next step took up stood in the list, and whoever removed it wanted it gone. And it is
-    not older than the call's own message as it stands now. Writes of the caller (`update_state`)
-    are not a task's, and never taken; nor is a list that replaced another.
+    not older than the call's own message as it stands now. Nor is it taken where the call ran again
+    since: it says nothing of how that ended. Writes of the caller (`update_state`) are not a
+    task's, and never taken; nor is a list that replaced another.
 
     Args:
         head: The head.
@@ -114,11 +116,13 @@ def from_ancestors(
     for depth, (child, ancestor) in enumerate(pairwise((head.rows, *ancestors))):
         if not wanted:
             break
-        if was_taken_up(child, ancestor):
+        if was_taken_up(child, ancestor) or is_copy(child):
             continue
-        for message, others in _dropped_results(head, ancestor, channel):
+        for message, others, started in _dropped_results(head, ancestor, channel):
             place = wanted.get(message.answers)
             if place is None or message.answers is None:
+                continue
+            if schedules_again(child, message.answers, started):
                 continue
             caller = transcript.messages[place[0]]
             if _answers_another(caller, message.answers, channel, ancestors, depth):
@@ -132,17 +136,24 @@ def from_ancestors(
 
 def _dropped_results(
     head: Head, ancestor: HeadRows, channel: str
-) -> Iterator[tuple[Message, set[str]]]:
-    """The tool messages that a checkpoint's own tasks wrote to a channel, and to what else."""
+) -> Iterator[tuple[Message, set[str], tuple[str, ...]]]:
+    """The tool messages that a checkpoint's own tasks wrote to a channel.
+
+    Each with the channels that its task wrote to beside it, and the nodes that it started.
+    """
+    callers = (NULL_TASK, update_task_id(ancestor.row.checkpoint_id))
     for writes in by_task(ancestor.writes):
-        if writes[0].task_id == NULL_TASK or writes[0].task_path.startswith(NOT_OWN_PATHS):
+        if writes[0].task_id in callers or writes[0].task_path.startswith(NOT_OWN_PATHS):
             continue
         messages = written_messages(writes, channel)
         if any(message.kind == "overwrite" for message in messages):
             continue
         others = {write.channel for write in writes if write.idx >= 0} - {channel} - BOOKKEEPING
-        others -= trigger_writes(head, writes, pulled_node(writes[0])).keys()
-        yield from ((message, others) for message in messages if message.kind == "tool")
+        triggers = trigger_writes(head, writes, pulled_node(writes[0]))
+        started = started_nodes(head, triggers)
+        for message in messages:
+            if message.kind == "tool":
+                yield message, others - triggers.keys(), started
 
 
 def _answers_another(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 
@@ -19,6 +20,11 @@ def go_on(program: Graph, config: Any = HERE) -> None:
     except Died:
         return
     raise AssertionError("the program lived")
+
+
+def refusing(state: Any) -> Any:
+    """A model whose provider refuses the list."""
+    raise ValueError("calls without a result")
 
 
 def test_a_result_of_a_call_that_was_edited_since_is_not_taken_up(
@@ -55,6 +61,32 @@ def test_a_result_that_an_update_dropped_is_taken_up(
     (found,) = sweep(database)
     assert found.verdict is Verdict.REPAIRED
     assert results(program.get_state(HERE).values["messages"]) == {"call_0": "real"}
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+@pytest.mark.parametrize("updated", [False, True])
+def test_a_result_of_an_earlier_run_of_the_same_call_is_not_taken_up(
+    updated: bool, overtaken: bool, database: Database, saver: PostgresSaver
+) -> None:
+    agent = calling(numbered())
+    program = graph(saver, "of the first run", agent=agent)
+    program.invoke(said("One."), HERE)
+    before = next(s for s in program.get_state_history(HERE) if s.next == ("tools",))
+    broken = graph(saver, "", agent=agent)
+    there = before.config
+    if updated:
+        there = program.update_state(there, {"messages": []}, as_node="agent")
+    go_on(broken, there)
+    if overtaken:
+        with pytest.raises(ValueError, match="without a result"):
+            graph(saver, "", agent=refusing).invoke(said("Two."), HERE, durability="sync")
+
+    (found,) = sweep(database)
+
+    assert found.verdict is Verdict.REPAIRED
+    assert [fault.mend for fault in found.faults] == ["placeholder"]
+    answers = results(broken.get_state(HERE).values["messages"])
+    assert "of the first run" not in answers.values()
 
 
 def test_a_death_that_was_resumed_once_makes_no_breakpoint(

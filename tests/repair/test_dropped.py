@@ -67,3 +67,24 @@ def test_a_result_of_a_call_with_other_arguments_is_not_taken(thread_rows: LoadT
     diagnosis = judge(callers_written(thread_rows("agent_overtaken"), edit))
     assert diagnosis.verdict is Verdict.REPAIRABLE
     assert set(mends(diagnosis)) == {"placeholder"}
+
+
+def test_a_result_of_a_step_that_ran_again_from_a_copy_is_not_taken(
+    thread_rows: LoadThread,
+) -> None:
+    thread = thread_rows("agent_overtaken")
+    overtaking, died, *older = thread.ancestors[""]
+    assert died.row.metadata["source"] == "loop"
+    copy = replace(
+        died,
+        row=replace(
+            died.row,
+            checkpoint_id=overtaking.row.checkpoint_id,
+            metadata={**died.row.metadata, "source": "fork"},
+        ),
+        writes=(),
+    )
+    again = replace(thread, ancestors={"": (overtaking, copy, died, *older)})
+    diagnosis = judge(again)
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert set(mends(diagnosis)) == {"placeholder"}
