@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
 
 revision = "0002"
 down_revision = "0001"
@@ -20,7 +19,7 @@ def upgrade() -> None:
         sa.Column("repair_id", sa.Uuid(), nullable=False),
         sa.Column("store_key", sa.Text(collation="C"), nullable=False),
         sa.Column("thread_id", sa.Text(collation="C"), nullable=False),
-        sa.Column("event", postgresql.JSONB(), nullable=False),
+        sa.Column("type", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), server_default=sa.text("'due'"), nullable=False),
         sa.Column("attempts", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column(
@@ -40,14 +39,17 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("problem", sa.Text(), nullable=True),
         sa.CheckConstraint("state IN ('due', 'sent', 'dead')", name=op.f("outbox_state_check")),
+        sa.CheckConstraint(
+            "type IN ('thread.repaired', 'thread.repair_undone')", name=op.f("outbox_type_check")
+        ),
         sa.ForeignKeyConstraint(
             ["repair_id"], [f"{SCHEMA}.repairs.id"], name="outbox_repair_id_fkey"
         ),
         sa.PrimaryKeyConstraint("id", name="outbox_pkey"),
+        sa.UniqueConstraint("repair_id", "type", name="outbox_repair_id_key"),
         schema=SCHEMA,
     )
     for name, columns, where in (
-        ("outbox_repair_id_idx", ["repair_id"], None),
         ("outbox_due_at_idx", ["due_at", "position"], "state = 'due'"),
         ("outbox_thread_id_idx", ["thread_id", "store_key", "position"], "state = 'due'"),
         ("outbox_ended_at_idx", ["state", "ended_at"], "state <> 'due'"),
@@ -57,7 +59,7 @@ def upgrade() -> None:
             "outbox",
             columns,
             schema=SCHEMA,
-            postgresql_where=sa.text(where) if where else None,
+            postgresql_where=sa.text(where),
         )
 
 

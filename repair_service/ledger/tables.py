@@ -17,6 +17,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     Uuid,
     func,
     text,
@@ -188,8 +189,8 @@ outbox = Table(
     Column("repair_id", Uuid, ForeignKey(repairs.c.id), nullable=False),
     Column("store_key", _key(), nullable=False),
     Column("thread_id", _key(), nullable=False),
-    # What is said, without any content of a message.
-    Column("event", JSONB, nullable=False),
+    # What became of the repair; the rest is read from its row when it is said.
+    Column("type", Text, nullable=False),
     # due: to be sent, now or later; sent; dead: given up.
     Column("state", Text, nullable=False, server_default=text("'due'")),
     Column("attempts", BigInteger, nullable=False, server_default=text("0")),
@@ -202,8 +203,9 @@ outbox = Table(
     # What the last attempt came to, where it failed.
     Column("problem", Text),
     CheckConstraint("state IN ('due', 'sent', 'dead')", name="state"),
+    CheckConstraint("type IN ('thread.repaired', 'thread.repair_undone')", name="type"),
+    UniqueConstraint("repair_id", "type", name="outbox_repair_id_key"),
 )
-Index("outbox_repair_id_idx", outbox.c.repair_id)
 Index(
     "outbox_due_at_idx", outbox.c.due_at, outbox.c.position, postgresql_where=text("state = 'due'")
 )

@@ -16,6 +16,7 @@ from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import encrypt
 from repair_service.store.history import History
 from repair_service.store.loading import Loader, Place
+from repair_service.store.notice import Notice
 
 LOCK_SPACE = 0x52504152
 """First key of our advisory locks ("RPAR"), so that they do not meet the application's."""
@@ -64,6 +65,7 @@ class Appending:
         also_heads: Mapping[str, str],
         also: Also | None,
         active_query: str | None,
+        notice: Notice | None,
     ) -> None:
         """Compares, inserts, reads back, judges and commits, in one transaction."""
         stored = [(blob, self._stored_bytes(blob)) for blob in blobs]
@@ -80,6 +82,8 @@ class Appending:
                     raise Drifted(RUNS_NOW)
                 if also is not None:
                     self._connection.hand_over(also)
+                if notice is not None:
+                    self._connection.notify(notice)
             except errors.LockNotAvailable:
                 raise Drifted(
                     "A table is locked by somebody else (a migration?); nothing was written. "

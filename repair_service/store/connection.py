@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import psycopg
@@ -18,6 +19,7 @@ from psycopg.types.json import set_json_loads
 
 from repair_service.errors import StoreForbidden
 from repair_service.store.failures import Target, connecting, querying, read_address
+from repair_service.store.notice import CHANNEL, Notice
 from repair_service.store.statements import statement
 
 CANCEL_SECONDS = 1.0
@@ -112,6 +114,16 @@ class StoreConnection:
     def hand_over(self, use: Callable[["psycopg.Connection[Any]"], None]) -> None:
         """Lets somebody else take part in the open transaction."""
         use(self._connection)
+
+    def address(self) -> str:
+        """Where the store is, as an address without user and password."""
+        info = self._connection.info
+        return f"postgresql://{quote(info.host, safe='')}:{info.port}/{quote(info.dbname, safe='')}"
+
+    def notify(self, notice: Notice) -> None:
+        """Tells who listens of what the open transaction does, once it is committed."""
+        payload = notice.payload(self.address(), self.schema)
+        self.rows("notify", {"channel": CHANNEL, "payload": payload})
 
     def backend_pid(self) -> int:
         """The server process as the other end of the connection announced it."""

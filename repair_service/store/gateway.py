@@ -14,6 +14,7 @@ from repair_service.store.facts import StoreFacts
 from repair_service.store.history import History
 from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
+from repair_service.store.notice import Notice
 from repair_service.store.removal import Removing, WrittenPatch
 from repair_service.store.scan import HeadScan, Shard, Wanted
 
@@ -243,6 +244,7 @@ class Store:
         also_heads: Mapping[str, str] | None = None,
         also: Also | None = None,
         active_query: str | None = None,
+        notice: Notice | None = None,
     ) -> None:
         """Adds one checkpoint behind a head, in one transaction, or changes nothing at all.
 
@@ -256,6 +258,7 @@ class Store:
             also_heads: By namespace, further heads of the thread that must still be heads.
             also: Run on the open connection before the commit; what it raises undoes all.
             active_query: As for `active_threads`: the thread must not be among them.
+            notice: Told to who listens in the store's database, if and when it is committed.
 
         Raises:
             Drifted: The thread is not as it was diagnosed, runs, or another worker holds it.
@@ -267,7 +270,7 @@ class Store:
         """
         self.check_understood()
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
-            row, blobs, head_id, writes_digest, check, also_heads or {}, also, active_query
+            row, blobs, head_id, writes_digest, check, also_heads or {}, also, active_query, notice
         )
 
     def take_back(
@@ -277,6 +280,7 @@ class Store:
         dry_run: bool = False,
         also: Also | None = None,
         active_query: str | None = None,
+        notice: Notice | None = None,
     ) -> None:
         """Deletes the rows of one patch, in one transaction, while nothing stands on them.
 
@@ -285,6 +289,7 @@ class Store:
             dry_run: Only ask; delete nothing.
             also: Run on the open connection before the commit; what it raises undoes all.
             active_query: As for `active_threads`: the thread must not be among them.
+            notice: Told to who listens in the store's database, if and when it is committed.
 
         Raises:
             UsageError: `active_query` failed.
@@ -293,7 +298,7 @@ class Store:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        Removing(self._connection).remove(patch, also, active_query, dry_run=dry_run)
+        Removing(self._connection).remove(patch, also, active_query, notice, dry_run=dry_run)
 
     def has_checkpoint(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
         """Whether a checkpoint is in the store, asked while none of our workers is at the thread.

@@ -9,6 +9,7 @@ from repair_service.errors import Drifted, PatchGone, StoreForbidden
 from repair_service.store.activity import active_among
 from repair_service.store.append import Also, lock_thread
 from repair_service.store.connection import StoreConnection
+from repair_service.store.notice import Notice
 
 NEEDS_DELETE = (
     "Taking a patch back needs a right that no other verb does. As the tables' owner, run GRANT "
@@ -40,7 +41,13 @@ class Removing:
         self._connection = connection
 
     def remove(
-        self, patch: WrittenPatch, also: Also | None, active_query: str | None, *, dry_run: bool
+        self,
+        patch: WrittenPatch,
+        also: Also | None,
+        active_query: str | None,
+        notice: Notice | None,
+        *,
+        dry_run: bool,
     ) -> None:
         """Looks what stands on a patch, and deletes its rows where nothing does."""
         if dry_run:
@@ -56,6 +63,8 @@ class Removing:
                 raise StoreForbidden(NEEDS_DELETE) from None
             if also is not None:
                 self._connection.hand_over(also)
+            if notice is not None:
+                self._connection.notify(notice)
 
     def _delete(self, patch: WrittenPatch) -> None:
         if self._connection.change("delete_checkpoint", self._keys(patch)) != 1:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
+from uuid import UUID
 
 import psycopg
 
@@ -13,6 +14,10 @@ Also = Callable[["psycopg.Connection[Any]"], None]
 
 class Record(Protocol):
     """Where a run's findings and repairs go."""
+
+    @property
+    def run_id(self) -> UUID | None:
+        """The run in the ledger; None where nothing is kept."""
 
     def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
         """Those of the threads that were repaired so often that they are not repaired again."""
@@ -29,6 +34,8 @@ class Record(Protocol):
 
 class NoRecord:
     """A run of which nothing is kept."""
+
+    run_id = None
 
     def quarantined(self, thread_ids: Sequence[str]) -> frozenset[str]:
         """None of them: nobody counted."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
@@ -19,6 +20,8 @@ from repair_service.sweep.record import Also
 
 class Look:
     """A look before a run: knows the quarantine, and keeps nothing."""
+
+    run_id: UUID | None = None
 
     def __init__(self, ledger: Ledger, store_key: str, *, most_repairs: int) -> None:
         """Nothing is asked yet.
@@ -82,6 +85,7 @@ class RunRecord(Look):
         """
         super().__init__(ledger, run.store.key, most_repairs=most_repairs)
         self._run = run
+        self.run_id = run.id
         self._writes = writes
         self._aes_key = aes_key
         self._findings = ledger.findings.recorder(run.id)

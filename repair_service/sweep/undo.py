@@ -12,6 +12,7 @@ from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.records.repair import Repair
 from repair_service.ledger.records.run import StoreIdentity
 from repair_service.store.gateway import Store
+from repair_service.store.notice import Notice
 from repair_service.store.removal import WrittenPatch
 
 
@@ -103,6 +104,13 @@ def _undo_one(
             dry_run=dry_run,
             also=mark if identity.shared else None,
             active_query=active_query,
+            notice=Notice(
+                "thread.repair_undone",
+                repair.thread_id,
+                repair.checkpoint_ns,
+                repair.from_checkpoint_id,
+                run_id,
+            ),
         )
         if not dry_run and not identity.shared:
             mark(None)

@@ -9,6 +9,7 @@ from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with
 from repair_service.store.gateway import Store
+from repair_service.store.notice import Notice
 from repair_service.sweep.record import Record
 
 QUARANTINED = "quarantined"
@@ -57,6 +58,13 @@ def write_patch(
                 check=check,
                 also=also,
                 active_query=active_query,
+                notice=Notice(
+                    "thread.repaired",
+                    patch.row.thread_id,
+                    patch.row.checkpoint_ns,
+                    patch.row.checkpoint_id,
+                    record.run_id,
+                ),
             )
     except Drifted as drift:
         return replace(diagnosis, verdict=Verdict.DRIFTED, reason=str(drift))
