@@ -41,6 +41,22 @@ def timestamp(checkpoint_id: str) -> float | None:
     return None if ticks is None else (ticks - _EPOCH) / 10_000_000
 
 
+def first_id(moment: float) -> str:
+    """What every UUIDv6 of a time or later stands behind, in the order of text.
+
+    Args:
+        moment: Seconds since 1970.
+    """
+    ticks = min(max(int(moment * 10_000_000) + _EPOCH, 0), (1 << 60) - 1)
+    hexadecimal = f"{ticks:015x}"
+    return f"{hexadecimal[:8]}-{hexadecimal[8:12]}-6{hexadecimal[12:]}"
+
+
+def is_surely_older(checkpoint_id: str, first: str) -> bool:
+    """Whether an id tells a time, and one before that of `first_id`."""
+    return checkpoint_id < first and _UUID6.fullmatch(checkpoint_id) is not None
+
+
 def _ticks(checkpoint_id: str) -> int | None:
     if not _UUID6.fullmatch(checkpoint_id):
         return None

@@ -16,7 +16,7 @@ from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
 from repair_service.store.notice import Notice
 from repair_service.store.removal import Removing, WrittenPatch
-from repair_service.store.scan import HeadScan, Shard, Wanted
+from repair_service.store.scan import HeadScan, Shard, Walked, Wanted
 
 STATEMENT_TIMEOUT = 60_000
 """Milliseconds. A batch reads in well under a second; a minute means a server in trouble."""
@@ -141,32 +141,45 @@ class Store:
     ) -> Iterator[list[HeadRows]]:
         """The heads of the store, in batches, by thread and then by namespace.
 
+        Args:
+            threads, namespace, since, shard, batch_size: As for `walk`.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        asked = storable(threads) if threads else None
+        wanted = Wanted(asked, namespace, since, shard)
+        for walked in self.walk(wanted, batch_size=batch_size):
+            if walked.heads:
+                yield walked.heads
+            del walked
+
+    def walk(
+        self, wanted: Wanted, *, after: str | None = None, batch_size: int | None = None
+    ) -> Iterator[Walked]:
+        """The heads of the store, in batches, by thread and then by namespace.
+
         No history is read: the heads are found by a skip scan over the primary key. A batch holds
         whole threads, and more than `batch_size` heads only for a thread that has more alone.
         Large values that are no lists of messages are left out; `in_whole` fetches them. Where all
         threads are wanted, a second connection reads one batch ahead.
 
         Args:
-            threads: Only these threads, in this order; all of them where empty.
-            namespace: Only heads of this namespace (the empty text is the root).
-            since: Only heads whose id is not older than this, seconds since 1970. An id that tells
-                no time is taken in.
-            shard: Only the threads of one shard: its number, from 0, and how many there are.
+            wanted: Which heads.
+            after: Begin behind this thread; not asked where threads are named.
             batch_size: Heads a batch; None for as many as are read in about half a second.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        asked = storable(threads) if threads else None
-        wanted = Wanted(asked, namespace, since, shard)
-        reading = self._second_connection() if asked is None else None
+        reading = self._second_connection() if wanted.threads is None else None
         if reading is None:
-            yield from HeadScan(self._connection, self._loader(), wanted).batches(batch_size)
+            yield from HeadScan(self._connection, self._loader(), wanted).walk(batch_size, after)
             return
         try:
             scan = HeadScan(reading, self._loader(reading), wanted)
-            yield from read_ahead(scan.batches(batch_size), reading.cancel)
+            yield from read_ahead(scan.walk(batch_size, after), reading.cancel)
         finally:
             reading.close()
 

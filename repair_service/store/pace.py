@@ -15,12 +15,14 @@ are small, the rows of more no longer fit a processor's cache, and cost a third 
 class Pace:
     """Sizes batches by the time that the last ones took."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, most: int = MOST) -> None:
         """Start with a small batch.
 
         Args:
             clock: Seconds that only grow.
+            most: The largest batch.
         """
+        self._most = most
         self.size = FIRST
         self._clock = clock
         self._began = clock()
@@ -32,6 +34,6 @@ class Pace:
     def end(self, threads: int) -> None:
         """A batch of so many threads was read."""
         took = self._clock() - self._began
-        fitting = threads * SECONDS / took if took > 0 else MOST
+        fitting = threads * SECONDS / took if took > 0 else self._most
         # In steps of two at most, so that one slow moment does not make all that follows slow.
-        self.size = int(min(max(fitting, self.size / 2, FEWEST), self.size * 2, MOST))
+        self.size = int(min(max(fitting, self.size / 2, FEWEST), self.size * 2, self._most))

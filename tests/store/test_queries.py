@@ -92,6 +92,7 @@ def explained(
     [
         ("next_threads", {"after": None, "limit": 100}, 100),
         ("next_threads", {"after": "t01000", "limit": 100}, 100),
+        ("changed_threads", {"after": None, "limit": 100, "first_id": "1"}, 200),
         ("heads", {"threads": KEYS["threads"]}, 110),
         ("heads", {"threads": ["t00000"]}, 8),
         ("checkpoints", KEYS, 100),

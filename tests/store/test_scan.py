@@ -1,14 +1,17 @@
 """The scan finds every head and nothing else, whatever the ids look like."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from repair_service.checkpoint.identifiers import first_id, is_surely_older, timestamp
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.store.gateway import Store
+from repair_service.store.scan import Wanted
 from tests.conftest import Corpus, Database
 from tests.store.rows import checkpoint_id, put_blob, put_checkpoint, put_write
 
@@ -348,3 +351,55 @@ def test_a_scan_goes_on_after_the_connection_was_cut_between_batches(database: D
         store.check_understood()
         store.close()
         assert heads(store) == [("t", "", checkpoint_id(1))]
+
+
+CHANGES = {
+    "old": {"": checkpoint_id(1), "node:1": checkpoint_id(3)},
+    "new": {"": checkpoint_id(20)},
+    "new below": {"": checkpoint_id(2), "node:1": checkpoint_id(20), "node:2": checkpoint_id(3)},
+    "tells no time": {"": "0"},
+    "tells no time, in capitals": {"": checkpoint_id(1).upper().replace("6", "A", 1)},
+    "at the time": {"": checkpoint_id(10)},
+    "patched since, by an old id": {"": checkpoint_id(9)},
+}
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 1000])
+def test_a_walk_over_what_changed_loads_whole_threads_and_passes_the_others_by(
+    database: Database, batch_size: int
+) -> None:
+    with database.connect() as connection:
+        for thread, heads_of in CHANGES.items():
+            for namespace, newest in heads_of.items():
+                put_checkpoint(connection, thread, newest, namespace=namespace)
+    since = timestamp(checkpoint_id(10))
+    assert since is not None
+    with Store.connect(database.url, schema=database.schema) as store:
+        walked = list(store.walk(Wanted(changed_since=since), batch_size=batch_size))
+        found = [(rows.row.thread_id, rows.row.checkpoint_ns) for b in walked for rows in b.heads]
+        assert sorted(found) == sorted(
+            (thread, namespace)
+            for thread, heads_of in CHANGES.items()
+            if not all(is_surely_older(each, first_id(since)) for each in heads_of.values())
+            for namespace in heads_of
+        )
+        assert ("at the time", "") in found
+        assert ("new below", "node:2") in found
+        assert ("old", "") not in found
+        assert sum(batch.met for batch in walked) == sum(map(len, CHANGES.values()))
+        # From each place where it stops it goes on and misses nothing.
+        for number, batch in enumerate(walked, start=1):
+            rest = store.walk(Wanted(changed_since=since), after=batch.last)
+            left = [rows.row.thread_id for each in rest for rows in each.heads]
+            assert left == [rows.row.thread_id for each in walked[number:] for rows in each.heads]
+
+
+def test_a_walk_goes_on_behind_any_of_its_batches(load_corpus: Callable[[str], Corpus]) -> None:
+    database = load_corpus("python-1.2.24").database
+    with Store.connect(database.url, schema=database.schema) as store:
+        walked = list(store.walk(Wanted(), batch_size=3))
+        assert len(walked) > 5
+        for number, batch in enumerate(walked[:-1], start=1):
+            rest = store.walk(Wanted(), after=batch.last)
+            left = [rows.row for each in rest for rows in each.heads]
+            assert left == [rows.row for each in walked[number:] for rows in each.heads]
