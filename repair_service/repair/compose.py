@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from repair_service.checkpoint.compose import Change, compose, is_patch, leaked_channels
 from repair_service.checkpoint.digest import writes_digest
@@ -131,33 +132,35 @@ def _mended(mending: Mending, templates: Placeholders) -> dict[str, Transcript]:
     mended = {}
     for channel, findings in mending.found.items():
         transcript = mending.transcripts[channel]
-
-        def make(
-            index: int,
-            call: ToolCall,
-            *,
-            channel: str = channel,
-            transcript: Transcript = transcript,
-        ) -> Message:
-            return placeholder(
-                mending.head,
-                channel,
-                index,
-                call,
-                templates=templates,
-                encoding=transcript.encoding,
-                like=transcript.messages[index],
-            )
-
         result = mend(
             transcript.messages,
             findings.findings,
             salvage=findings.salvaged,
-            placeholder=make,
+            placeholder=partial(_placeholder, mending.head, channel, transcript, templates),
             allow=findings.allow,
         )
         mended[channel] = replace(transcript, messages=result.messages)
     return mended
+
+
+def _placeholder(
+    head: Head,
+    channel: str,
+    transcript: Transcript,
+    templates: Placeholders,
+    index: int,
+    call: ToolCall,
+) -> Message:
+    """The result that is made up for a call of the message at an index."""
+    return placeholder(
+        head,
+        channel,
+        index,
+        call,
+        templates=templates,
+        encoding=transcript.encoding,
+        like=transcript.messages[index],
+    )
 
 
 def _removed(mending: Mending, channel: str) -> Iterator[Removal]:

@@ -14,15 +14,12 @@ from repair_service.errors import Drifted, RepairFailed
 from repair_service.store.activity import active_among
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import encrypt
-from repair_service.store.history import History
+from repair_service.store.history import HISTORY_DEPTH, History
 from repair_service.store.loading import Loader, Place
 from repair_service.store.notice import Notice
 
 LOCK_SPACE = 0x52504152
 """First key of our advisory locks ("RPAR"), so that they do not meet the application's."""
-
-CHECK_DEPTH = 500
-"""Ancestors that the patched thread is read back with; as the diagnosis reads it."""
 
 RUNS_NOW = "The application says that the thread runs now (--active-query); nothing was written."
 
@@ -149,7 +146,8 @@ class Appending:
 
     def _judge(self, row: CheckpointRow, check: Check) -> None:
         """Reads the thread back, with the patch in it, and lets `check` judge it."""
-        thread = self._history.threads([row.thread_id], CHECK_DEPTH)[row.thread_id]
+        # With as much of its history as it was diagnosed by.
+        thread = self._history.threads([row.thread_id], HISTORY_DEPTH)[row.thread_id]
         if thread.heads[row.checkpoint_ns].row.checkpoint_id != row.checkpoint_id:
             # A live run went on in the meantime and wins; the patch would be an unused sibling.
             raise Drifted("The thread went on while it was being patched; nothing was written.")

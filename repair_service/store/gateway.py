@@ -11,7 +11,7 @@ from repair_service.store.append import Also, Appending, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
-from repair_service.store.history import History
+from repair_service.store.history import HISTORY_DEPTH, History
 from repair_service.store.inspection import inspect, sample_percent
 from repair_service.store.loading import Loader, Place, storable
 from repair_service.store.notice import Notice
@@ -197,7 +197,7 @@ class Store:
         with self._connection.reading():
             return self._loader().head_rows(places)
 
-    def threads(self, ids: Sequence[str], *, depth: int = 500) -> dict[str, ThreadRows]:
+    def threads(self, ids: Sequence[str], *, depth: int = HISTORY_DEPTH) -> dict[str, ThreadRows]:
         """Threads as a whole: every head with its ancestors, nearest first.
 
         Args:

@@ -9,6 +9,9 @@ from repair_service.checkpoint.triggers import SENDS
 from repair_service.store.connection import StoreConnection
 from repair_service.store.loading import Loader, Place, keeps_sends_at_parent
 
+HISTORY_DEPTH = 500
+"""Ancestors of a head that a thread is judged by, unless a reader asks for fewer."""
+
 
 @dataclass(slots=True)
 class Chain:

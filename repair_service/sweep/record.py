@@ -1,15 +1,12 @@
 """What a run leaves behind while it goes on: its findings, its repairs, its rails."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
-import psycopg
-
 from repair_service.repair.diagnosis import Diagnosis
-
-Also = Callable[["psycopg.Connection[Any]"], None]
+from repair_service.store.append import Also
 
 
 class Record(Protocol):

@@ -7,15 +7,15 @@ from uuid import UUID
 
 import psycopg
 
-from repair_service.errors import Drifted, RepairFailed, UsageError
+from repair_service.errors import Drifted, RepairFailed, Unreadable, UsageError
 from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.pattern import pattern_of
 from repair_service.ledger.records.finding import Finding
 from repair_service.ledger.records.repair import NewRepair, RemovedMessage
 from repair_service.ledger.records.run import NewRun
 from repair_service.repair.diagnosis import Diagnosis
+from repair_service.store.append import Also
 from repair_service.store.encryption import encrypt
-from repair_service.sweep.record import Also
 
 
 class Look:
@@ -126,7 +126,8 @@ class RunRecord(Look):
         intent = repairs.record(None, repair)
         try:
             yield None
-        except (Drifted, RepairFailed, UsageError):
+        except (Drifted, RepairFailed, Unreadable, UsageError):
+            # Each of them is said before the commit.
             repairs.abandon([intent])
             raise
         # Anything else may have come behind the commit: the intent stays open, to be looked up.

@@ -16,7 +16,9 @@ from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
+from repair_service.sweep.run_record import RunRecord
 from repair_service.sweep.selection import Selection
+from repair_service.sweep.write import write_patch
 from tests.conftest import Corpus, Database
 from tests.ledger.examples import run
 
@@ -138,3 +140,25 @@ def test_a_row_that_is_refused_leaves_no_patch(
         append(store, diagnosis, ledger, repair)
 
     assert written(damaged, repair.to_checkpoint_id) == 0
+
+
+def test_between_two_databases_a_patch_that_cannot_be_encrypted_leaves_no_open_intent(
+    damaged: Database, opened: tuple[Ledger, Store]
+) -> None:
+    ledger, store = opened
+    elsewhere = replace(ledger.identify(damaged.url, damaged.schema), shared=False)
+    begun = run(elsewhere)
+    ledger.runs.open(begun)
+    diagnosis = next(each for each in found(store) if each.patch)
+    assert diagnosis.patch is not None
+    encrypted = replace(
+        diagnosis.patch,
+        blobs=tuple(replace(blob, cipher="aes") for blob in diagnosis.patch.blobs),
+    )
+    record = RunRecord(ledger, begun, most_repairs=3)
+
+    outcome = write_patch(store, replace(diagnosis, patch=encrypted), Policy(min_idle=0.0), record)
+
+    assert outcome.verdict is Verdict.UNREADABLE
+    assert written(damaged, encrypted.row.checkpoint_id) == 0
+    assert [each.state for each in ledger.repairs.of_run(begun.id)] == [RepairState.ABANDONED]
