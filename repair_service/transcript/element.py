@@ -19,13 +19,12 @@ from repair_service.transcript.wire import (
 )
 
 
-def read_element(codec: Codec, raw: bytes, *, first: bool) -> Message | None:
+def read_element(codec: Codec, raw: bytes) -> Message | None:
     """Read one element of a list; None for what is no message.
 
     Args:
         codec: The list's codec.
-        raw: The element's bytes.
-        first: Whether it must be an object or a dict. Later elements may be plain texts and pairs.
+        raw: The element's bytes: an object, a dict, a plain text, or a pair of role and text.
 
     Raises:
         msgspec.DecodeError, RecursionError: The bytes inside are corrupt.
@@ -33,7 +32,7 @@ def read_element(codec: Codec, raw: bytes, *, first: bool) -> Message | None:
     found = unwrap(codec, raw)
     if found is not None:
         return _message(codec, raw, *found)
-    return None if first else _read_text(codec, raw)
+    return _read_text(codec, raw)
 
 
 def without_inline_results(codec: Codec, messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -33,25 +33,29 @@ _ENCODINGS: Final[dict[str, Encoding]] = {"msgpack": "msgpack", "json": "json"}
 _NO_LIST: Final = frozenset({"null", "empty", "bytes", "bytearray"})
 _ROOT_KEY: Final = "messages"
 _OVERWRITE: Final = "__overwrite__"
+_OBJECTS: Final = frozenset(bytes([code]) for code in OBJECT_CODES)
+_MSGPACK_TEXTS: Final = frozenset(bytes([each]) for each in (*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB))
 
 
 def looks_like_transcript(type: str, blob: bytes) -> bool:  # noqa: A002
     """Whether a blob can be a list of messages, by its first bytes and the field names in it.
 
     Says True for whatever `read_transcript` finds to be a list of messages with something in it,
-    and now and then for what is none. A mapping around a list (a `__root__` channel) is not looked
-    into: ask `read_transcript`.
+    and now and then for what is none. One that starts with a text or a `(role, text)` pair is most
+    often no list of messages, so it counts only where a call or a result stands in it. A mapping
+    around a list (a `__root__` channel) is not looked into: ask `read_transcript`.
 
     Args:
         type: The serialization type, without a cipher's suffix.
         blob: The stored bytes.
     """
-    if type == "json":
-        opening = blob[:64].lstrip()
-        if opening[:1] != b"[" or opening[1:].lstrip()[:1] not in (b"{", b""):
-            return False
-    elif type != "msgpack" or not _opens_msgpack_list(blob):
+    first = _first_in_json_list(blob) if type == "json" else b""
+    if type == "msgpack":
+        first = _first_in_msgpack_list(blob)
+    if not first:
         return False
+    if _starts_plain(first):
+        return b"tool_" in blob or b"function_call" in blob
     return b"content" in blob or b"tool_calls" in blob or b"remove" in blob
 
 
@@ -68,7 +72,7 @@ def read_transcript(type: str, blob: bytes) -> Transcript | None:  # noqa: A002
 
     Returns:
         The transcript; None where the value is something else. A list counts when each element is
-        a message and the first one is an object or a dict with a role or type; later ones may be
+        a message and one of them is an object or a dict with a role or type; the others may be
         texts and `(role, text)` pairs, as LangChain takes them.
 
     Raises:
@@ -154,9 +158,11 @@ def _without_snapshot(codec: Codec, blob: bytes) -> bytes:
 
 def _read_list(codec: Codec, value: bytes) -> tuple[Message, ...] | None:
     elements = codec.elements(value) or ()
+    if elements and all(map(_is_plain, elements)):
+        return None
     messages: list[Message] = []
     for element in elements:
-        message = read_element(codec, bytes(element), first=not messages)
+        message = read_element(codec, bytes(element))
         if message is None:
             return None
         messages.append(message)
@@ -211,7 +217,7 @@ def _written(codec: Codec, raw: bytes) -> tuple[Message, ...]:
         elements = ()
     messages: list[Message] = []
     for element in elements:
-        message = read_element(codec, bytes(element), first=False)
+        message = read_element(codec, bytes(element))
         if message is None:
             raise Unreadable(
                 "A pending write on the messages holds something that is no message."
@@ -221,19 +227,41 @@ def _written(codec: Codec, raw: bytes) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _opens_msgpack_list(blob: bytes) -> bool:
-    """Whether a list starts here (or in a snapshot around it) whose first element may be one."""
+def _is_plain(element: bytes) -> bool:
+    """Whether an element is a text or a pair (or a number, say), and neither object nor dict."""
+    return not (is_extension(element) or is_mapping(element))
+
+
+def _first_in_json_list(blob: bytes) -> bytes:
+    """The first byte of a list's first element; empty where there is none that may be a message.
+
+    Behind 64 bytes of blanks anything may stand: then it is a brace.
+    """
+    opening = blob[:64].lstrip()
+    first = opening[1:].lstrip()[:1] or b"{"
+    return first if opening[:1] == b"[" and first in (b"{", b"[", b'"') else b""
+
+
+def _first_in_msgpack_list(blob: bytes) -> bytes:
+    """The same, where the list may stand in a snapshot."""
     start = 0
     if is_extension(blob[:1]):
         start = {0xC7: 3, 0xC8: 4, 0xC9: 6}.get(blob[0], 2)
         if blob[start - 1 : start] != bytes([SNAPSHOT_CODE]):
-            return False
+            return b""
     opening = blob[start : start + 1]
     if not is_list(opening) or opening in (b"\x90", b"["):
-        return False
+        return b""
     start += {0xDC: 3, 0xDD: 5}.get(opening[0], 1)
     first = blob[start : start + 6]
     if is_extension(first):
         place = {0xC7: 2, 0xC8: 3, 0xC9: 5}.get(first[0], 1)
-        return any(first[place : place + 1] == bytes([code]) for code in OBJECT_CODES)
-    return is_mapping(first) and first[0] != 0x7B
+        return first[:1] if first[place : place + 1] in _OBJECTS else b""
+    if is_mapping(first) and first[0] != 0x7B:
+        return first[:1]
+    return first[:1] if _starts_plain(first) else b""
+
+
+def _starts_plain(first: bytes) -> bool:
+    """Whether a text or a pair starts with a byte."""
+    return first[:1] in (b"[", b'"', b"\x92") or first[:1] in _MSGPACK_TEXTS

@@ -50,6 +50,24 @@ def test_a_finished_siblings_result_is_taken_up(thread_rows: LoadThread) -> None
     )
 
 
+def test_a_list_that_starts_with_a_pair_is_a_transcript(thread_rows: LoadThread) -> None:
+    thread = thread_rows("agent_first_call")
+    head = thread.heads[""]
+    stored = head.blobs["messages"]
+    _, *rest = msgspec.msgpack.decode(stored.blob or b"", type=list[msgspec.Raw])
+    listed = msgspec.msgpack.encode([("user", "hi"), *rest])
+    blobs = {**head.blobs, "messages": replace(stored, blob=listed)}
+    paired = replace(thread, heads={"": replace(head, blobs=blobs)})
+    assert not is_clean(paired.heads[""])
+    diagnosis = judge(paired)
+    assert diagnosis.verdict is Verdict.REPAIRABLE
+    assert diagnosis.patch is not None
+    (new,) = (blob for blob in diagnosis.patch.blobs if blob.channel == "messages")
+    assert (
+        msgspec.msgpack.decode(new.blob or b"", type=list[msgspec.Raw])[0] == b"\x92\xa4user\xa2hi"
+    )
+
+
 def test_two_diagnoses_make_the_same_rows(thread_rows: LoadThread) -> None:
     thread = thread_rows("agent_partial")
     first, second = judge(thread).patch, judge(thread).patch

@@ -15,10 +15,11 @@ from repair_service.sweep.selection import Selection
 from repair_service.transcript.read import looks_like_transcript
 from tests.conftest import Database
 from tests.store.rows import checkpoint_id, put_blob, put_checkpoint
-from tests.transcript.make import as_dict, as_json, as_msgpack
+from tests.transcript.make import ai, as_dict, as_json, as_msgpack, constructor
 
 LONG = "x" * 2_000
 MESSAGES = [HumanMessage(LONG), AIMessage("hi")]
+CALLER = ai("c")
 VALUES: dict[str, tuple[str, bytes]] = {
     "messages": ("msgpack", as_msgpack(MESSAGES)),
     "many": ("msgpack", as_msgpack(MESSAGES * 20)),
@@ -27,8 +28,13 @@ VALUES: dict[str, tuple[str, bytes]] = {
     "dicts": ("msgpack", as_msgpack([as_dict(each) for each in MESSAGES])),
     "js": ("json", as_json(MESSAGES)),
     "spaced": ("json", b" \n[ \t" + as_json(MESSAGES)[1:]),
+    "pairs": ("msgpack", as_msgpack([("user", LONG), CALLER])),
+    "pairs_js": ("json", json.dumps([["user", LONG], constructor(CALLER)]).encode()),
+    "text_first": ("msgpack", as_msgpack([LONG, CALLER])),
     "files": ("msgpack", as_msgpack({"a.txt": LONG})),
     "texts": ("msgpack", as_msgpack([LONG])),
+    "texts_js": ("json", json.dumps([LONG, "a"]).encode()),
+    "text_pairs": ("msgpack", as_msgpack([("user", LONG)])),
     "text": ("msgpack", as_msgpack(LONG)),
     "settings": ("json", json.dumps({"a": LONG}).encode()),
     "bytes": ("bytes", LONG.encode()),
@@ -37,7 +43,7 @@ VALUES: dict[str, tuple[str, bytes]] = {
     "__root__": ("msgpack", as_msgpack({"messages": MESSAGES})),
     "secret": ("msgpack+aes", LONG.encode()),
 }
-LEFT_OUT = {"files", "texts", "text", "settings", "bytes"}
+LEFT_OUT = {"files", "texts", "texts_js", "text_pairs", "text", "settings", "bytes"}
 
 
 def put(database: Database, values: dict[str, tuple[str, bytes]]) -> None:

@@ -26,7 +26,17 @@ from repair_service.transcript.read import (
     read_messages,
     read_transcript,
 )
-from tests.transcript.make import ai, as_dict, as_json, as_msgpack, cancelled, human, read, result
+from tests.transcript.make import (
+    ai,
+    as_dict,
+    as_json,
+    as_msgpack,
+    cancelled,
+    constructor,
+    human,
+    read,
+    result,
+)
 
 CONVERSATION = [
     SystemMessage("be good", id="s"),
@@ -86,6 +96,21 @@ def test_texts_and_pairs_among_messages_count_as_langchain_takes_them() -> None:
     assert kinds(found.messages) == ["human", "human", "ai"]
 
 
+@pytest.mark.parametrize("first", [("user", "hi"), ["human", "hi"], "hi"])
+@pytest.mark.parametrize("type_", ["msgpack", "json"])
+def test_a_list_may_start_with_a_text_or_a_pair(first: Any, type_: str) -> None:
+    later = ai("a")
+    blob = (
+        as_msgpack([first, "more", later])
+        if type_ == "msgpack"
+        else json.dumps([first, "more", constructor(later)]).encode()
+    )
+    found = read_transcript(type_, blob)
+    assert found is not None
+    assert kinds(found.messages) == ["human", "human", "ai"]
+    assert looks_like_transcript(type_, blob)
+
+
 def test_dicts_with_types_and_chunks_and_subclasses_are_told_by_their_type() -> None:
     class Answer(AIMessage):
         """An application's own class."""
@@ -103,6 +128,9 @@ def test_dicts_with_types_and_chunks_and_subclasses_are_told_by_their_type() -> 
         [],
         [1, 2],
         ["a", "b"],
+        [("user", "hi"), ("assistant", "hello")],
+        [("robot", "hi"), human()],
+        ["a", Document("text")],
         [{"a": 1}],
         [{"type": "tool", "name": "event"}],
         [{"role": "robot", "content": "x"}],
