@@ -5,16 +5,22 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from types import TracebackType
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Select
 
 from repair_service.errors import LedgerError
 from repair_service.ledger.database import PAGE, Database
+from repair_service.ledger.records.base import CLOCKS, LATE, Base
 from repair_service.ledger.records.finding import Finding
-from repair_service.ledger.records.run import Run
 from repair_service.ledger.statements import findings
 
 BATCH = 500
 """Findings a transaction: half a megabyte at most, and a round trip each few thousand heads."""
+
+BEHIND_NAMESPACES = "\U0010ffff"
+"""Stands behind every namespace of a thread, by its bytes."""
 
 
 class Findings:
@@ -64,22 +70,28 @@ class Findings:
         )
         return map(findings.finding_of, pages)
 
-    def not_final(self, base: Run) -> Iterator[tuple[str, str]]:
+    def not_final(
+        self, base: Base, store_key: str, *, after: str | None = None
+    ) -> Iterator[tuple[str, str]]:
         """The threads and namespaces to look at again though their heads are older than a run.
 
-        Those that it did not find healthy, the repaired ones too (a real result may come late), and
-        those whose patch was taken back since it started. The latter are of every shard.
+        Those that it did not find healthy, those whose patch was taken back since it began, and
+        those that were repaired within LATE before it or since. The last two are of every shard.
 
         Args:
-            base: The run that an incremental sweep goes on from (`Runs.last_completed_sweep`).
+            base: What an incremental run goes on from (`Runs.last_completed_sweep`).
+            store_key: The store.
+            after: Begin behind this thread.
         """
-        pages = self._database.pages(
-            lambda after: findings.not_final_page(
-                base.id, base.store_key, base.started_at, after, PAGE
-            ),
-            lambda row: (row.thread_id, row.checkpoint_ns),
-        )
-        return ((row.thread_id, row.checkpoint_ns) for row in pages)
+        begun = base.began_at - CLOCKS
+
+        def page(behind: tuple[str, str] | None) -> Select[Any]:
+            if behind is None and after is not None:
+                behind = (after, BEHIND_NAMESPACES)
+            return findings.not_final_page(base.runs, store_key, begun, begun - LATE, behind, PAGE)
+
+        rows = self._database.pages(page, lambda row: (row.thread_id, row.checkpoint_ns))
+        return ((row.thread_id, row.checkpoint_ns) for row in rows)
 
     def forget(self, before: datetime) -> int:
         """Let go of the findings of runs older than that; returns how many.

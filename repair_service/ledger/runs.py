@@ -8,6 +8,9 @@ from repair_service.ledger.database import Database
 from repair_service.ledger.records.run import NewRun, Run
 from repair_service.ledger.statements import runs
 
+LOOKED_BACK = 20
+"""Runs among which one is looked for that was cut short."""
+
 
 class Runs:
     """The runs in the ledger."""
@@ -75,11 +78,17 @@ class Runs:
     ) -> Run | None:
         """The last run that saw the whole store, or the whole of the shard, to its end.
 
-        An incremental sweep looks at heads written since it started, and at
-        `Findings.not_final`. It
+        An incremental run looks at heads written since it began, and at `Findings.not_final`. It
         may have been an audit: what an audit found and did not mend is not final either.
         """
         statement = runs.last_whole_run(store_key, shard_index, shard_count)
         for row in self._database.rows(statement):
             return runs.run_of(row)
         return None
+
+    def newest_of(
+        self, verb: str, store_key: str, *, shard_index: int = 1, shard_count: int = 1
+    ) -> list[Run]:
+        """The newest runs of a verb over one store and shard that have ended, newest first."""
+        statement = runs.newest_of_verb(verb, store_key, shard_index, shard_count, LOOKED_BACK)
+        return [runs.run_of(row) for row in self._database.rows(statement)]

@@ -9,8 +9,10 @@ from sqlalchemy import event
 
 from repair_service.ledger import findings as findings_module
 from repair_service.ledger.gateway import Ledger
+from repair_service.ledger.records.base import Base, Cursor, Earlier
 from repair_service.ledger.records.finding import Finding
 from repair_service.ledger.records.run import Run, StoreIdentity
+from repair_service.ledger.values import plain
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Verdict
 from repair_service.transcript.fault import FaultKind
@@ -179,13 +181,16 @@ def test_what_was_not_healthy_is_looked_at_again(
 
     base = finished(ledger, run_id)
 
-    assert list(ledger.findings.not_final(base)) == [("mended", ""), ("waits", "")]
+    assert list(ledger.findings.not_final(Base.of(base), store.key)) == [
+        ("mended", ""),
+        ("waits", ""),
+    ]
 
 
 def test_what_was_taken_back_since_is_looked_at_again(
     ledger: Ledger, store: StoreIdentity, run_id: UUID
 ) -> None:
-    earlier = ledger.runs.open(run(store, started_at=NOON - timedelta(days=1)))
+    earlier = ledger.runs.open(run(store, started_at=NOON - timedelta(days=30)))
     ledger.repairs.record(None, patch := repair(earlier, store, "undone"))
     ledger.repairs.record(None, repair(earlier, store, "stands"))
     ledger.repairs.settle([patch.id])
@@ -195,11 +200,60 @@ def test_what_was_taken_back_since_is_looked_at_again(
 
     ledger.repairs.mark_undone(None, standing, by="ops")
 
-    assert list(ledger.findings.not_final(base)) == [
+    assert list(ledger.findings.not_final(Base.of(base), store.key)) == [
         ("undone", ""),
         ("undone", "elsewhere"),
         ("waits", ""),
     ]
+
+
+def test_what_was_repaired_in_the_last_days_is_looked_at_again(
+    ledger: Ledger, store: StoreIdentity, run_id: UUID
+) -> None:
+    for days, thread_id in ((30, "long ago"), (3, "lately")):
+        earlier = ledger.runs.open(run(store, started_at=NOON - timedelta(days=days)))
+        ledger.repairs.record(None, repair(earlier, store, thread_id))
+    base = Base.of(finished(ledger, run_id))
+    later = ledger.runs.open(run(store, started_at=NOON + timedelta(days=1)))
+    ledger.repairs.record(None, repair(later, store, "since"))
+
+    assert list(ledger.findings.not_final(base, store.key)) == [("lately", ""), ("since", "")]
+
+
+def test_a_second_look_goes_on_behind_a_thread(
+    ledger: Ledger, store: StoreIdentity, run_id: UUID
+) -> None:
+    ledger.findings.record(run_id, [finding("a", "ns"), finding("b", "ns"), finding("b:", "")])
+
+    left = ledger.findings.not_final(Base.of(finished(ledger, run_id)), store.key, after="a")
+
+    assert list(left) == [("b", "ns"), ("b:", "")]
+
+
+def test_a_run_that_went_on_where_another_stopped_is_a_base_with_it(
+    ledger: Ledger, store: StoreIdentity, run_id: UUID
+) -> None:
+    ledger.findings.record(run_id, [finding("first half")])
+    cursor = Cursor("walk", "m")
+    ledger.runs.close(run_id, totals={}, exit_code=3, complete=False, resume_cursor=cursor)
+    stopped = ledger.runs.get(run_id)
+    assert stopped is not None
+    earlier = Earlier.of(stopped)
+    assert earlier == Earlier((run_id,), NOON, cursor)
+    went_on = run(store, started_at=NOON + timedelta(days=40), selection={"earlier": earlier})
+    ledger.runs.open(went_on)
+    ledger.findings.record(went_on.id, [finding("second half")])
+
+    base = Base.of(finished(ledger, went_on.id))
+
+    assert base.runs == (went_on.id, run_id)
+    assert base.began_at == NOON
+    assert [thread for thread, _ in ledger.findings.not_final(base, store.key)] == [
+        "first half",
+        "second half",
+    ]
+    assert ledger.findings.forget(NOON + timedelta(days=90)) == 0
+    assert Base.within({"base": plain(base)}) == base
 
 
 def test_what_was_taken_back_often_hides_nothing_from_the_next_page(
@@ -213,7 +267,10 @@ def test_what_was_taken_back_often_hides_nothing_from_the_next_page(
         ledger.repairs.mark_undone(None, standing, by="ops")
     ledger.findings.record(run_id, [finding("z")])
 
-    places = [thread for thread, _ in ledger.findings.not_final(finished(ledger, run_id))]
+    places = [
+        thread
+        for thread, _ in ledger.findings.not_final(Base.of(finished(ledger, run_id)), store.key)
+    ]
 
     assert places == ["b", "c", "d", "z"]
 

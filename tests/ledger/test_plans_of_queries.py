@@ -19,7 +19,9 @@ QUESTIONS: dict[str, Select[Any]] = {
     "newest runs": runs.newest_runs(50, (NOW, RUN)),
     "last whole run": runs.last_whole_run("here/public", 1, 1),
     "a page of findings": findings.findings_page(RUN, ("a", ""), 500),
-    "heads that are not final": findings.not_final_page(RUN, "here/public", NOW, ("a", ""), 500),
+    "heads that are not final": findings.not_final_page(
+        (RUN,), "here/public", NOW, NOW, ("a", ""), 500
+    ),
     "repairs of a thread": repairs.repairs_page(
         store_key="here/public", thread_id="thread 9", limit=500
     ),

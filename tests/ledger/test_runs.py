@@ -189,4 +189,8 @@ def test_the_last_sweep_is_the_last_that_saw_everything(
     shard = ledger.runs.last_completed_sweep(store.key, shard_index=1, shard_count=2)
     assert shard is not None
     assert shard.started_at == NOON + timedelta(minutes=4)
-    assert ledger.runs.last_completed_sweep(store.key, shard_index=2, shard_count=2) is None
+    other = ledger.runs.last_completed_sweep(store.key, shard_index=2, shard_count=2)
+    assert other is not None
+    assert other.id == whole, "a run over the whole store saw this part too"
+    ended(7, of=StoreIdentity("parts", "here/parts", True), shard_index=1, shard_count=2)
+    assert ledger.runs.last_completed_sweep("here/parts") is None

@@ -1,11 +1,23 @@
 """Statements about findings, and the records their rows become."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Delete, Insert, Row, Select, delete, exists, select, tuple_, union
+from sqlalchemy import (
+    Delete,
+    Insert,
+    Row,
+    Select,
+    delete,
+    exists,
+    func,
+    select,
+    true,
+    tuple_,
+    union,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from repair_service.ledger.records.finding import Finding
@@ -67,19 +79,33 @@ def findings_page(run_id: UUID, after: Place | None, limit: int) -> Select[Any]:
 
 
 def not_final_page(
-    run_id: UUID, store_key: str, since: datetime, after: Place | None, limit: int
+    run_ids: Sequence[UUID],
+    store_key: str,
+    undone_since: datetime,
+    repaired_since: datetime,
+    after: Place | None,
+    limit: int,
 ) -> Select[Any]:
     """The places that must be looked at again though their heads are old.
 
-    They are those a run did not find healthy (a patched head too: the real result may have come
-    late), and those where a patch was taken back since.
+    They are those that some runs did not find healthy, those where a patch was taken back, and
+    those that were repaired not long ago: the real result may come late.
     """
-    found = select(findings.c.thread_id, findings.c.checkpoint_ns).where(
-        findings.c.run_id == run_id
+    found = (
+        select(findings.c.thread_id, findings.c.checkpoint_ns)
+        .where(findings.c.run_id.in_(run_ids))
+        .distinct()
     )
     undone = (
         select(repairs.c.thread_id, repairs.c.checkpoint_ns)
-        .where(repairs.c.store_key == store_key, repairs.c.undone_at >= since)
+        .where(repairs.c.store_key == store_key, repairs.c.undone_at >= undone_since)
+        .distinct()
+    )
+    # By their runs, for which there are indexes.
+    repaired = (
+        select(repairs.c.thread_id, repairs.c.checkpoint_ns)
+        .join(runs, runs.c.id == repairs.c.run_id)
+        .where(runs.c.started_at >= repaired_since, repairs.c.store_key == store_key)
         .distinct()
     )
     # Each part is cut to a page of its own, for what comes behind it is not to be read each time.
@@ -87,7 +113,7 @@ def not_final_page(
         (part if after is None else part.where(tuple_(*part.selected_columns) > tuple_(*after)))
         .order_by(*part.selected_columns)
         .limit(limit)
-        for part in (found, undone)
+        for part in (found, undone, repaired)
     ]
     both = union(*parts).subquery()
     return (
@@ -98,7 +124,10 @@ def not_final_page(
 
 
 def forget_findings(before: datetime) -> Delete:
-    """Lets go of the findings of old runs, but for those that the next incremental sweep needs."""
+    """Lets go of the findings of old runs, but for those that the next incremental sweep needs.
+
+    Those of a run that was cut short are kept until a later one has come to the end.
+    """
     old = runs.alias("old")
     newer = runs.alias("newer")
     superseded = (
@@ -110,12 +139,14 @@ def forget_findings(before: datetime) -> Delete:
             newer.c.complete,
             newer.c.whole_store,
             newer.c.started_at > old.c.started_at,
+            # A run that went on where the old one was cut short needs what that one found.
+            func.coalesce(
+                ~newer.c.selection["earlier"]["runs"].contains(func.to_jsonb(old.c.id)), true()
+            ),
         )
         .correlate(old)
     )
-    needless = select(old.c.id).where(
-        old.c.started_at < before, ~(old.c.complete & old.c.whole_store) | superseded
-    )
+    needless = select(old.c.id).where(old.c.started_at < before, ~old.c.whole_store | superseded)
     return delete(findings).where(findings.c.run_id.in_(needless))
 
 

@@ -77,18 +77,37 @@ def run_by_id(run_id: UUID) -> Select[Any]:
 
 
 def last_whole_run(store_key: str, shard_index: int, shard_count: int) -> Select[Any]:
-    """The last run that looked at every head of the store, or of the shard."""
+    """The last run that looked at every head of the shard, or of the store."""
     return (
         select(runs)
         .where(
             runs.c.store_key == store_key,
-            runs.c.shard_count == shard_count,
-            runs.c.shard_index == shard_index,
+            tuple_(runs.c.shard_count, runs.c.shard_index).in_(
+                sorted({(1, 1), (shard_count, shard_index)})
+            ),
             runs.c.complete,
             runs.c.whole_store,
         )
         .order_by(runs.c.started_at.desc())
         .limit(1)
+    )
+
+
+def newest_of_verb(
+    verb: str, store_key: str, shard_index: int, shard_count: int, limit: int
+) -> Select[Any]:
+    """The newest runs of a verb over one store and shard that have ended, newest first."""
+    return (
+        select(runs)
+        .where(
+            runs.c.verb == verb,
+            runs.c.store_key == store_key,
+            runs.c.shard_index == shard_index,
+            runs.c.shard_count == shard_count,
+            runs.c.finished_at.is_not(None),
+        )
+        .order_by(runs.c.started_at.desc(), runs.c.id.desc())
+        .limit(limit)
     )
 
 

@@ -1,0 +1,110 @@
+"""What an incremental run goes on from: the last run that came to the end of the whole store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from repair_service.ledger.records.run import Run
+
+CLOCKS = timedelta(minutes=5)
+"""How far the clocks of the application, the ledger and this machine may be apart, with the time
+from the making of a checkpoint's id to its commit."""
+
+LATE = timedelta(days=7)
+"""How long after a repair its thread is looked at, healthy or not: a real result may come late, as
+a pending write of an old checkpoint, and no id tells of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a run stopped; JSON can say it.
+
+    Attributes:
+        part: In the walk over the store, or in the second look at what was not final.
+        after: The last thread that is done.
+    """
+
+    part: Literal["walk", "again"]
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A run that looked at every head, or at all that had changed since such a run.
+
+    Attributes:
+        runs: Its id, and those of the runs that it went on from where they had stopped.
+        began_at: When the first of them began.
+        since: Seconds since 1970; heads older than this that it did not find wrong are not looked
+            at again.
+    """
+
+    runs: tuple[UUID, ...]
+    began_at: datetime
+    since: float
+
+    @classmethod
+    def of(cls, run: Run) -> "Base":
+        """The base that a complete run is."""
+        earlier = Earlier.within(run.selection)
+        began_at = earlier.began_at if earlier else run.started_at
+        min_idle = run.policy.get("min_idle")
+        # A run kept a head alone that was younger; one without end has no JSON, and null stands.
+        idle = timedelta(seconds=min_idle) if isinstance(min_idle, int | float) else LATE
+        return cls(
+            runs=(run.id, *(earlier.runs if earlier else ())),
+            began_at=began_at,
+            since=(began_at - min(idle, LATE) - CLOCKS).timestamp(),
+        )
+
+    @classmethod
+    def within(cls, selection: Mapping[str, Any]) -> "Base | None":
+        """The base that a run's selection names; None where it is a full one."""
+        match selection.get("base"):
+            case {"runs": [*runs], "began_at": str(began_at), "since": int() | float() as since}:
+                ids = tuple(UUID(each) for each in runs)
+                return cls(ids, datetime.fromisoformat(began_at), since)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The runs that a run goes on from where they were cut short.
+
+    Attributes:
+        runs: Their ids, the last one first.
+        began_at: When the first of them began.
+        cursor: Where the last one stopped.
+    """
+
+    runs: tuple[UUID, ...]
+    began_at: datetime
+    cursor: Cursor
+
+    @classmethod
+    def of(cls, run: Run) -> "Earlier | None":
+        """How to go on from a run that was cut short; None where it keeps no place."""
+        match run.resume_cursor:
+            case {"part": "walk" | "again" as part, "after": str(after)}:
+                before = cls.within(run.selection)
+                return cls(
+                    runs=(run.id, *(before.runs if before else ())),
+                    began_at=before.began_at if before else run.started_at,
+                    cursor=Cursor(part, after),
+                )
+        return None
+
+    @classmethod
+    def within(cls, selection: Mapping[str, Any]) -> "Earlier | None":
+        """What a run's selection says that it goes on from; None where it began anew."""
+        match selection.get("earlier"):
+            case {
+                "runs": [*runs],
+                "began_at": str(began_at),
+                "cursor": {"part": "walk" | "again" as part, "after": str(after)},
+            }:
+                ids = tuple(UUID(each) for each in runs)
+                return cls(ids, datetime.fromisoformat(began_at), Cursor(part, after))
+        return None
