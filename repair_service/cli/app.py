@@ -21,6 +21,7 @@ from repair_service.cli.repair import repair
 from repair_service.cli.report import report
 from repair_service.cli.runs import runs
 from repair_service.cli.show import show
+from repair_service.cli.store import store
 from repair_service.cli.sweep import sweep
 from repair_service.cli.undo import undo
 from repair_service.errors import Refused, RepairServiceError, UsageError
@@ -91,6 +92,7 @@ app.command()(undo)
 app.add_typer(runs)
 app.command()(report)
 app.add_typer(db)
+app.add_typer(store)
 
 
 def main(arguments: list[str] | None = None) -> int:
