@@ -7,7 +7,6 @@ Each setting has one name: the flag `--min-idle` is `REPAIR_MIN_IDLE` in the env
 import difflib
 import os
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +31,7 @@ from pydantic_settings import (
 from repair_service.cli.placeholders import PlaceholderSettings
 from repair_service.cli.shards import parse_shard
 from repair_service.cli.times import parse_duration, parse_time, say_time
+from repair_service.cli.toml_file import read_toml
 from repair_service.cli.variables import check_variables
 from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE
@@ -266,24 +266,12 @@ def _file_path(config: Path | None) -> Path | None:
 
 def _read_file(path: Path) -> dict[str, Any]:
     """The file's values by the settings' field names."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML: {_first_line(error)}.") from None
+    values = read_toml(path)
     known = _names_of(Settings.model_fields) - FLAGS_ONLY
     for key in values:
         if key not in known:
             raise UsageError(f"{path}: {key!r} is no setting{_nearest(key, known)}")
     return {_RENAMED.get(key, key): value for key, value in values.items()}
-
-
-def _first_line(error: Exception) -> str:
-    # tomllib quotes at most one character of the file, so no secret can be in it.
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text"
-    return str(error).splitlines()[0]
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:

@@ -136,6 +136,8 @@ def read_plan(path: Path) -> Plan:
     Raises:
         UsageError: The file cannot be read, is no plan, or one of another form.
     """
+    if path.is_char_device() or path.is_block_device():
+        raise UsageError(f"{path} is a device and no plan; make one with plan --out FILE.")
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:

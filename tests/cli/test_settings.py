@@ -1,5 +1,6 @@
 """Flags, environment and file set the same settings, in that order."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,27 @@ def test_a_named_file_that_is_not_there_is_refused() -> None:
     assert (
         refusal(config=Path("none.toml")) == "none.toml cannot be read: No such file or directory."
     )
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "directory"])
+def test_what_is_no_file_is_refused_at_once(kind: str) -> None:
+    path = Path("/dev/urandom" if kind == "device" else "settings")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    message = refusal(config=path)
+    assert message.startswith(str(path))
+    assert "no regular file" in message or "Is a directory" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("# long\n" * 200_000, "larger than 1 MB"), ("a = " + "[" * 90_000, "nested too deeply")],
+)
+def test_a_file_that_would_take_for_ever_is_refused(text: str, said: str) -> None:
+    write(text, "other.toml")
+    assert said in refusal(config=Path("other.toml"))
 
 
 def test_a_bad_value_is_said_with_its_flag() -> None:
