@@ -7,6 +7,7 @@ from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.checkpoint.waiting import asked_in_a_call
 from repair_service.repair.breakpoints import is_breakpoint, node_runs
+from repair_service.repair.durations import said_duration
 from repair_service.repair.findings import Findings
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.namespaces import live_below, parent_task
@@ -104,5 +105,6 @@ def still_active(newest: float | None, policy: Policy, now: float) -> str | None
             return "its head is not older than the deploy (--deployed-at)"
         return None
     if now - newest < policy.min_idle:
-        return f"its newest checkpoint is younger than {policy.min_idle:g} s (--min-idle)"
+        least = said_duration(policy.min_idle)
+        return f"its newest checkpoint is younger than {least} (--min-idle)"
     return None

@@ -5,10 +5,11 @@ from typing import Any
 
 from repair_service.ledger.records.run import Run
 from repair_service.ledger.values import plain
+from repair_service.repair.durations import said_duration
 from repair_service.repair.verdict import Policy
 from repair_service.report.advice import EXIT_CODES
 from repair_service.report.table import printable
-from repair_service.report.wording import said_duration, said_time, settings_of
+from repair_service.report.wording import said_time, settings_of
 
 Facts = list[tuple[str, str]]
 """Names and values; free of control characters, and not yet escaped."""

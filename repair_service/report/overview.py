@@ -61,7 +61,8 @@ class Overview:
     Attributes:
         findings: How many findings are kept.
         verdicts: Findings by verdict.
-        kinds, tools, models, ages: Faults by kind, tool, model, and idle time of their thread.
+        kinds, tools, models, ages: Faults by kind, tool, model, and idle time of their thread;
+            those of waiting heads aside, as in a run's totals.
         reasons: Findings by reason, for each verdict.
         mends: Faults of repairable and repaired heads, by what their patch does about them.
     """
@@ -90,7 +91,8 @@ class Overview:
         age = age_of(finding.idle_seconds)
         patched = finding.verdict in (Verdict.REPAIRABLE, Verdict.REPAIRED)
         for fault in finding.faults:
-            self._add_fault(fault, age)
+            if finding.verdict is not Verdict.WAITING:
+                self._add_fault(fault, age)
             if patched:
                 self.mends[fault.mend] += 1
 

@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from repair_service.ledger.records.finding import Finding
+from repair_service.repair.durations import said_duration
 from repair_service.repair.verdict import Fault, Mend, RouteSource, Verdict
 from repair_service.report.table import printable
-from repair_service.report.wording import counted, said_duration, said_time
+from repair_service.report.wording import counted, said_time
 
 MOST_FAULTS = 6
 """Faults of a thread that are shown one by one."""

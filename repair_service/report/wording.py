@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from repair_service.repair.durations import said_duration
 from repair_service.report.table import printable
 
 LONGEST_SETTING = 300
@@ -15,23 +16,10 @@ MOST_VALUES = 20
 TIMES = frozenset({"since", "deployed_at"})
 DURATIONS = frozenset({"min_idle", "settle"})
 
-UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-
 
 def counted(number: int, one: str, several: str | None = None) -> str:
     """A number and its noun: `1 head`, `5,000 heads`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
-def said_duration(seconds: float) -> str:
-    """A duration in its two greatest units: `2 d 3 h`, `90 s` as `1 min 30 s`, `0 s`."""
-    left = max(0, round(seconds))
-    parts: list[str] = []
-    for size, unit in UNITS:
-        count, left = divmod(left, size)
-        if count or parts:
-            parts.append(f"{count} {unit}")
-    return " ".join([part for part in parts[:2] if not part.startswith("0")] or ["0 s"])
 
 
 def said_time(moment: datetime) -> str:

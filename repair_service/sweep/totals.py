@@ -15,7 +15,8 @@ class Totals:
         threads: Threads seen.
         heads: Heads seen.
         verdicts: Heads by verdict; after a write, by its outcome.
-        faults: Faults by kind, over all heads that are not healthy.
+        faults: Faults by kind. What a head has that waits is not counted: its calls are a person's
+            or a client's to answer, so nothing is wrong with them.
         salvaged: Real results taken up by patches: planned ones in an audit, written ones in a
             sweep.
         placeholders: Results made up by patches, counted alike.
@@ -31,7 +32,8 @@ class Totals:
     def count(self, diagnosis: Diagnosis) -> None:
         """Count one judged head."""
         self.verdicts[diagnosis.verdict] += 1
-        self.faults.update(fault.kind for fault in diagnosis.faults)
+        if diagnosis.verdict is not Verdict.WAITING:
+            self.faults.update(fault.kind for fault in diagnosis.faults)
         if diagnosis.verdict in (Verdict.REPAIRABLE, Verdict.REPAIRED) and diagnosis.patch:
             self.salvaged += diagnosis.patch.salvaged
             self.placeholders += diagnosis.patch.placeholders

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import msgspec
 
+from repair_service.checkpoint.identifiers import timestamp
 from repair_service.checkpoint.rows import CheckpointRow, HeadRows, ThreadRows, WriteRow
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
@@ -243,7 +244,7 @@ def test_a_thread_with_one_young_namespace_is_active(thread_rows: LoadThread) ->
     (child,) = (namespace for namespace in thread.heads if namespace)
     diagnosis = diagnose(thread, child, Policy(min_idle=NOW), NOW, NoFleet())
     assert diagnosis.verdict is Verdict.ACTIVE
-    assert diagnosis.reason.endswith(" s (--min-idle)"), "the reason names what decided"
+    assert diagnosis.reason.endswith("(--min-idle)"), "the reason names what decided"
 
 
 def test_a_head_not_older_than_the_deploy_is_active(thread_rows: LoadThread) -> None:
@@ -375,3 +376,14 @@ def test_a_node_that_nothing_shows_to_run_tools_is_left_to_a_person(
     assert "--tool-node approval" in diagnosis.reason
     declared = judge(thread, Policy(min_idle=0.0, tool_nodes=frozenset({"approval"})))
     assert declared.verdict is Verdict.REPAIRABLE
+
+
+def test_a_young_thread_is_active_for_as_long_as_it_says(thread_rows: LoadThread) -> None:
+    month = Policy(min_idle=30 * 86_400.0)
+    thread = thread_rows("agent_partial")
+    newest = timestamp(thread.heads[""].row.checkpoint_id)
+    assert newest is not None
+    young = diagnose(thread, "", month, newest + 60, NoFleet())
+    assert young.verdict is Verdict.ACTIVE
+    assert young.reason == "its newest checkpoint is younger than 30 d (--min-idle)"
+    assert judge(thread, month).verdict is Verdict.REPAIRABLE

@@ -27,7 +27,7 @@ OUTCOMES = (
     (Verdict.REPAIRABLE, "1 real result taken up, 1 call without a result"),
     (Verdict.UNREADABLE, "the blob of messages is encrypted, and no key is set"),
     (Verdict.REPAIRED, "1 call without a result"),
-    (Verdict.ACTIVE, "its newest checkpoint is younger than 600 s (--min-idle)"),
+    (Verdict.ACTIVE, "its newest checkpoint is younger than 10 min (--min-idle)"),
     (Verdict.DRIFTED, "a newer checkpoint came while its patch was written"),
     (Verdict.FAILED, "the patch did not read back as healthy"),
 )
