@@ -5,6 +5,7 @@ RepairServiceError
 ├── Refused               a safety rail stands before what was asked (exit 5)
 ├── StoreError            the store cannot be used as it is (exit 1)
 │   ├── StoreUnreachable  no connection
+│   │   └── ReplicaConflict  a replica cancelled what it was asked, in favour of what it replays
 │   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
 │   └── StoreForbidden    the role may not read or write what the verb needs
 ├── LedgerError           the service's own tables cannot be used as they are (exit 1)
@@ -36,6 +37,10 @@ class StoreError(RepairServiceError):
 
 class StoreUnreachable(StoreError):
     """No connection to the database could be made or kept."""
+
+
+class ReplicaConflict(StoreUnreachable):
+    """A replica cancelled what it was asked, in favour of what it replays."""
 
 
 class StoreNotUnderstood(StoreError):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from repair_service.repair.diagnosis import Diagnosis
     from repair_service.store.gateway import Store
     from repair_service.sweep.plan import Plan
+    from repair_service.sweep.throttle import Throttle
     from repair_service.sweep.totals import Totals
 
 
@@ -28,6 +29,13 @@ def apply(
     ledger_url: options.LedgerUrl = None,
     config: options.Config = None,
     reason: options.Reason = None,
+    rate: options.Rate = None,
+    max_lag: options.MaxLag = None,
+    max_active: options.MaxActive = None,
+    throttle_query: options.ThrottleQuery = None,
+    pause_file: options.PauseFile = None,
+    statement_timeout: options.StatementTimeout = None,
+    lock_timeout: options.LockTimeout = None,
     yes: options.Yes = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
@@ -71,7 +79,12 @@ def _apply(settings: "Settings", plan: "Plan", flags: Mapping[str, Any]) -> int:
     from repair_service.cli.asking import need_answer
     from repair_service.cli.exits import ExitCode
     from repair_service.cli.ledger import check_reason, open_ledger
-    from repair_service.cli.opening import open_output, open_report, open_store
+    from repair_service.cli.opening import (
+        checked_throttle,
+        open_output,
+        open_report,
+        open_store,
+    )
     from repair_service.cli.running import run_reported
     from repair_service.cli.signals import Stop
 
@@ -99,7 +112,7 @@ def _apply(settings: "Settings", plan: "Plan", flags: Mapping[str, Any]) -> int:
             settings,
             stop,
             recording,
-            _application(store, plan, recording),
+            _application(store, plan, recording, checked_throttle(settings, store)),
             report=report,
             advise=lambda outcome: _advise(outcome, flags),
             earn=_earned,
@@ -107,7 +120,9 @@ def _apply(settings: "Settings", plan: "Plan", flags: Mapping[str, Any]) -> int:
         return int(outcome.code)
 
 
-def _application(store: "Store", plan: "Plan", recording: "Recording") -> "Begin":
+def _application(
+    store: "Store", plan: "Plan", recording: "Recording", throttle: "Throttle"
+) -> "Begin":
     """The plan as a run's work."""
     from repair_service.sweep.plan import apply_plan
     from repair_service.sweep.totals import Totals
@@ -125,11 +140,17 @@ def _application(store: "Store", plan: "Plan", recording: "Recording") -> "Begin
 
         def outcomes(self, moved: "Moved") -> "Iterator[Diagnosis]":
             threads: set[str] = set()
-            for diagnosis in apply_plan(store, plan, recording.record):
+
+            def wait() -> None:
+                throttle.wait(self.totals, moved)
+
+            for diagnosis in apply_plan(store, plan, recording.record, wait):
                 threads.add(diagnosis.thread_id)
                 self.totals.threads = len(threads)
                 self.totals.heads += 1
+                self.totals.share = self.totals.heads / len(plan.items)
                 self.totals.count(diagnosis)
+                throttle.looked_at(1)
                 yield diagnosis
                 moved(self.totals)
 

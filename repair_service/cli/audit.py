@@ -34,6 +34,14 @@ def audit(
     route: options.Route = None,
     allow: options.Allow = None,
     last: options.Last = None,
+    rate: options.Rate = None,
+    max_lag: options.MaxLag = None,
+    max_active: options.MaxActive = None,
+    throttle_query: options.ThrottleQuery = None,
+    pause_file: options.PauseFile = None,
+    read_url: options.AuditReadUrl = None,
+    statement_timeout: options.StatementTimeout = None,
+    lock_timeout: options.LockTimeout = None,
     reason: options.Reason = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
@@ -51,6 +59,7 @@ def audit(
       repair-service audit
       repair-service audit --since 2026-03-01 --format jsonl > audit.jsonl
       repair-service audit --thread 4711 --min-idle 0
+      repair-service audit --read-url postgresql://USER@REPLICA/DATABASE
 
     \b
     Exit codes:
@@ -58,6 +67,7 @@ def audit(
       1  the store could not be read
       2  faults found
      64  wrong usage
+    130, 143  stopped by Ctrl-C or SIGTERM; what was found is reported
     """
     from repair_service.cli.running import audit_only
 
@@ -71,7 +81,7 @@ def advise(outcome: "Outcome", flags: Mapping[str, Any]) -> str | None:
     from repair_service.repair.verdict import Verdict
 
     if outcome.totals.verdicts[Verdict.REPAIRABLE]:
-        chosen = command.SELECTION + command.ACTIVITY + command.POLICY
+        chosen = command.SELECTION + command.ACTIVITY + command.POLICY + command.LOAD
         return next_command("sweep", flags, command.STORE + command.LEDGER + chosen)
     for verdict in (Verdict.FAILED, Verdict.MANUAL, Verdict.UNREADABLE):
         if verdict in outcome.first:

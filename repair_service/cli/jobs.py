@@ -35,7 +35,7 @@ class SweepJob:
 
     def __call__(self, index: int, count: int, found: Found, moved: JobMoved) -> None:
         """Audit or sweep one part of what the call is for."""
-        from repair_service.cli.opening import open_store
+        from repair_service.cli.opening import open_replica, open_store, open_throttle
         from repair_service.cli.recording import record_in_job, selection_of
         from repair_service.sweep.run import Sweep
 
@@ -43,15 +43,20 @@ class SweepJob:
         selection = selection_of(settings)
         with (
             open_store(settings, writes=self.writes) as store,
+            open_replica(settings, store) as replica,
             record_in_job(settings, self.run, writes=self.writes, keeps=self.keeps) as record,
         ):
+            # What writes nothing needs nothing of the primary.
+            judged = store if self.writes else replica or store
             sweep = Sweep(
-                store,
+                judged,
                 settings.policy(),
                 replace(selection, shard=selection.shard.part(index, count)),
                 on_progress=moved,
                 record=record,
                 active_query=settings.active_query,
+                replica=replica,
+                throttle=open_throttle(settings, judged, replica),
             )
             for diagnosis in sweep.repair() if self.writes else sweep.audit():
                 found(diagnosis, sweep.totals)

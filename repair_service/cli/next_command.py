@@ -10,6 +10,16 @@ STORE = ("database_url", "schema", "config")
 LEDGER = ("ledger_url",)
 SELECTION = ("thread", "namespace", "since", "shard")
 ACTIVITY = ("min_idle", "deployed_at", "settle", "active_query")
+LOAD = (
+    "rate",
+    "max_lag",
+    "max_active",
+    "throttle_query",
+    "pause_file",
+    "read_url",
+    "statement_timeout",
+    "lock_timeout",
+)
 POLICY = (
     "breakpoint",
     "infer_breakpoints",

@@ -11,6 +11,7 @@ from repair_service.errors import UsageError
 from repair_service.report.document import Report
 from repair_service.report.formats import report_as
 from repair_service.store.gateway import Store
+from repair_service.sweep.throttle import Throttle
 
 
 def store_address(settings: Settings) -> str:
@@ -40,17 +41,77 @@ def open_store(settings: Settings, *, writes: bool) -> Iterator[Store]:
         UsageError: No address, or one that cannot be read.
         StoreError: It cannot be reached, is none that is understood, or may not be used.
     """
-    with Store.connect(
-        store_address(settings),
-        schema=settings.store_schema,
-        aes_key=aes_key(),
-        read_only=not writes,
-    ) as store:
+    with _connect(settings, store_address(settings), read_only=not writes) as store:
         if writes:
             store.check_writable()
         else:
             store.check_understood()
         yield store
+
+
+@contextmanager
+def open_replica(settings: Settings, store: Store) -> Iterator[Store | None]:
+    """The replica that the settings name to be read, understood or refused; None where none is.
+
+    Args:
+        settings: The settings.
+        store: The store.
+
+    Raises:
+        UsageError: An address that cannot be read, or one of another store.
+        StoreError: It cannot be reached, is none that is understood, or may not be used.
+    """
+    address = replica_address(settings)
+    if address is None:
+        yield None
+        return
+    with _connect(settings, address, read_only=True) as replica:
+        store.check_replica(replica)
+        replica.check_understood()
+        yield replica
+
+
+def replica_address(settings: Settings) -> str | None:
+    """The address of the replica that is to be read; None where there is none. Secret."""
+    secret = settings.read_url
+    return secret.get_secret_value().strip() or None if secret is not None else None
+
+
+def open_throttle(settings: Settings, *servers: Store | None) -> Throttle:
+    """What lets a run wait as the settings ask.
+
+    Args:
+        settings: The settings.
+        servers: Those that are worked on, the primary first.
+    """
+    limits = settings.limits().shared_by(settings.jobs)
+    return Throttle(limits, [server.load() for server in servers if server is not None])
+
+
+def checked_throttle(settings: Settings, *servers: Store | None) -> Throttle:
+    """The same, for a run that begins now: what cannot be asked is said at once.
+
+    Raises:
+        UsageError, StoreError: A server cannot be asked.
+    """
+    throttle = open_throttle(settings, *servers)
+    throttle.check()
+    if throttle.blind:
+        print(
+            "Note: --max-lag waits for nothing: the server shows no replica that streams from it.",
+            file=sys.stderr,
+        )
+    return throttle
+
+
+def _connect(settings: Settings, address: str, *, read_only: bool) -> Store:
+    return Store.connect(
+        address,
+        schema=settings.store_schema,
+        aes_key=aes_key(),
+        bounds=settings.bounds(),
+        read_only=read_only,
+    )
 
 
 @contextmanager

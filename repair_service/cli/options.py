@@ -13,6 +13,7 @@ STORE = "The store"
 SELECTION = "Which threads"
 POLICY = "What may be done"
 BOUNDS = "How much"
+LOAD = "How gently"
 LEDGER = "What is kept"
 OUTPUT = "The report"
 
@@ -262,6 +263,86 @@ MaxRatio = Annotated[
         "(0 to 1). Every head is looked at first.",
         metavar="SHARE",
         rich_help_panel=BOUNDS,
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        help="Look at so many heads a second at most, all --jobs together.",
+        metavar="N",
+        rich_help_panel=LOAD,
+    ),
+]
+MaxLag = Annotated[
+    str | None,
+    typer.Option(
+        help="Wait while a replica is further behind than this in applying what was written. The "
+        "role has to be a member of pg_monitor.",
+        metavar="DURATION",
+        rich_help_panel=LOAD,
+    ),
+]
+MaxActive = Annotated[
+    int | None,
+    typer.Option(
+        help="Wait while more sessions of others than this are at work on the server. The role has "
+        "to be a member of pg_monitor.",
+        metavar="N",
+        rich_help_panel=LOAD,
+    ),
+]
+ThrottleQuery = Annotated[
+    str | None,
+    typer.Option(
+        help="A query on the store's database: wait while its first column is true, or a number "
+        "above 0. It cannot write.",
+        metavar="SQL",
+        rich_help_panel=LOAD,
+    ),
+]
+PauseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Wait while this file is there: touch it to pause a run, remove it to go on.",
+        metavar="FILE",
+        rich_help_panel=LOAD,
+    ),
+]
+ReadUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="A replica to look for damaged threads on. What is written is judged again by what "
+        "the primary (--database-url) has.",
+        metavar="URL",
+        rich_help_panel=LOAD,
+        show_default=False,
+    ),
+]
+AuditReadUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--read-url",
+        help="A replica to read in place of the primary (--database-url), which has the ledger.",
+        metavar="URL",
+        rich_help_panel=LOAD,
+        show_default=False,
+    ),
+]
+StatementTimeout = Annotated[
+    str | None,
+    typer.Option(
+        help="Give up where one statement takes longer than this (1m); 0 never does.",
+        metavar="DURATION",
+        rich_help_panel=LOAD,
+    ),
+]
+LockTimeout = Annotated[
+    str | None,
+    typer.Option(
+        help="Wait so long at most for a table that somebody else has locked, a migration say "
+        "(2s).",
+        metavar="DURATION",
+        rich_help_panel=LOAD,
     ),
 ]
 Yes = Annotated[

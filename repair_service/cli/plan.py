@@ -40,6 +40,14 @@ def plan(
     route: options.Route = None,
     allow: options.Allow = None,
     last: options.Last = None,
+    rate: options.Rate = None,
+    max_lag: options.MaxLag = None,
+    max_active: options.MaxActive = None,
+    throttle_query: options.ThrottleQuery = None,
+    pause_file: options.PauseFile = None,
+    read_url: options.AuditReadUrl = None,
+    statement_timeout: options.StatementTimeout = None,
+    lock_timeout: options.LockTimeout = None,
     reason: options.Reason = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
@@ -71,7 +79,7 @@ def plan(
 
 def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
     from repair_service.cli.ledger import open_ledger
-    from repair_service.cli.opening import open_output, open_report, open_store
+    from repair_service.cli.opening import open_output, open_replica, open_report, open_store
     from repair_service.cli.recording import start_run
     from repair_service.cli.running import audit_of, check_threads_exist, run_reported
     from repair_service.cli.signals import Stop
@@ -81,18 +89,19 @@ def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=False) as store,
+        open_replica(settings, store) as replica,
         open_ledger(settings, store, writes=False) as opened,
     ):
         heading = _heading(settings)
         report = _Planning(open_report(settings, out), path, heading)
-        recording = start_run("plan", settings, opened, writes=False)
+        recording = start_run("plan", settings, opened, writes=False, replica=replica)
         outcome = run_reported(
             "plan",
             settings,
             stop,
             recording,
             # Judged again when it is applied, by the same time.
-            audit_of(settings, store, recording, now=heading.made_at.timestamp),
+            audit_of(settings, replica or store, recording, now=heading.made_at.timestamp),
             report=report,
             advise=lambda outcome: _advise(outcome, flags, path),
         )
@@ -170,9 +179,9 @@ def _check_writable(path: Path) -> None:
 
 def _advise(outcome: "Outcome", flags: Mapping[str, Any], path: Path) -> str | None:
     from repair_service.cli.audit import advise
-    from repair_service.cli.next_command import LEDGER, STORE, next_command
+    from repair_service.cli.next_command import LEDGER, LOAD, STORE, next_command
     from repair_service.repair.verdict import Verdict
 
     if outcome.totals.verdicts[Verdict.REPAIRABLE]:
-        return next_command("apply", flags, STORE + LEDGER, str(path))
+        return next_command("apply", flags, STORE + LEDGER + LOAD, str(path))
     return advise(outcome, flags)

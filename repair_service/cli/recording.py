@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -16,6 +17,7 @@ from repair_service.cli.ledger import OpenLedger, ledger_address
 from repair_service.cli.settings import Settings
 from repair_service.cli.variables import aes_key
 from repair_service.errors import LedgerError
+from repair_service.store.gateway import Store
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
 
@@ -78,6 +80,7 @@ def start_run(
     writes: bool,
     selection: Any = None,
     policy: Any = None,
+    replica: Store | None = None,
 ) -> Recording:
     """Record the start of a run.
 
@@ -88,6 +91,7 @@ def start_run(
         writes: Whether it writes to the store.
         selection: What it looks at; that of the settings by default.
         policy: What it may do; that of the settings by default.
+        replica: The replica that it looks at; an incremental run goes on from what that had then.
 
     Raises:
         LedgerError: The ledger was lost.
@@ -101,7 +105,7 @@ def start_run(
         verb=verb,
         store=opened.identity,
         selection=chosen if selection is None else selection,
-        policy=_policy_of(settings) if policy is None else policy,
+        policy=_policy_of(settings, replica) if policy is None else policy,
         whole_store=selection is None and chosen == Selection(shard=chosen.shard),
         actor=actor_of(settings),
         version=__version__,
@@ -194,10 +198,16 @@ def actor_of(settings: Settings) -> str:
         return f"uid {os.getuid()}"
 
 
-def _policy_of(settings: Settings) -> dict[str, Any]:
+def _said(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _policy_of(settings: Settings, replica: Store | None) -> dict[str, Any]:
     bounds = {
         "active_query": settings.active_query,
         "max_repairs": settings.max_repairs,
         "max_ratio": settings.max_ratio,
+        **{name: _said(value) for name, value in asdict(settings.limits()).items()},
+        "read_behind": None if replica is None else replica.load().behind(),
     }
     return {**asdict(settings.policy()), **bounds}

@@ -30,6 +30,8 @@ def repair(
     route: options.Route = None,
     allow: options.Allow = None,
     last: options.Last = None,
+    statement_timeout: options.StatementTimeout = None,
+    lock_timeout: options.LockTimeout = None,
     reason: options.Reason = None,
     dry_run: options.DryRun = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
@@ -68,12 +70,13 @@ def repair(
         sweep_of,
         wait_for_deploy,
     )
-    from repair_service.cli.settings import load_settings
+    from repair_service.cli.settings import LOAD_SETTINGS, load_settings
     from repair_service.cli.signals import Stop
 
     flags = context.params
     # What is for a sweep, in a file that both share, must not keep one thread from repair.
-    unbound = dict.fromkeys(("since", "namespace", "shard", "max_repairs", "max_ratio"))
+    of_sweeps = ("since", "namespace", "shard", "max_repairs", "max_ratio")
+    unbound = dict.fromkeys((*of_sweeps, *LOAD_SETTINGS))
     settings = load_settings(flags | {"thread": [thread_id]}).model_copy(update=unbound)
     writes = not settings.dry_run
     with (

@@ -9,7 +9,15 @@ from typing import Any, Protocol
 from repair_service.cli.exits import ExitCode, exit_code
 from repair_service.cli.jobs import jobs_of
 from repair_service.cli.ledger import open_ledger
-from repair_service.cli.opening import open_output, open_report, open_store, store_address
+from repair_service.cli.opening import (
+    checked_throttle,
+    open_output,
+    open_replica,
+    open_report,
+    open_store,
+    replica_address,
+    store_address,
+)
 from repair_service.cli.progress import Progress
 from repair_service.cli.recording import Recording, selection_of, start_run
 from repair_service.cli.settings import Settings, load_settings
@@ -66,6 +74,7 @@ def audit_of(
     flags: Mapping[str, Any] | None = None,
 ) -> Begin:
     """Judging the heads that the settings select; in several processes where flags are given."""
+    throttle = checked_throttle(settings, store)
     if settings.jobs > 1 and flags is not None:
         return jobs_of(settings, flags, recording, writes=False)
 
@@ -78,6 +87,7 @@ def audit_of(
             on_progress=moved,
             record=recording.record,
             active_query=settings.active_query,
+            throttle=throttle,
         )
         return sweep, sweep.audit()
 
@@ -89,8 +99,13 @@ def sweep_of(
     store: Store,
     recording: Recording,
     flags: Mapping[str, Any] | None = None,
+    replica: Store | None = None,
 ) -> Begin:
-    """Repairing the heads that the settings select, within their bounds; jobs as for `audit_of`."""
+    """Repairing the heads that the settings select, within their bounds; jobs as for `audit_of`.
+
+    With a replica it is that which is looked for them in.
+    """
+    throttle = checked_throttle(settings, store, replica)
     if settings.jobs > 1 and flags is not None:
         return jobs_of(settings, flags, recording, writes=True)
 
@@ -104,6 +119,8 @@ def sweep_of(
             max_repairs=settings.max_repairs,
             max_ratio=settings.max_ratio,
             active_query=settings.active_query,
+            replica=replica,
+            throttle=throttle,
         )
         return sweep, sweep.repair()
 
@@ -133,16 +150,17 @@ def audit_only(
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=False) as store,
+        open_replica(settings, store) as replica,
         open_ledger(settings, store, writes=False) as opened,
     ):
         report = open_report(settings, out)
-        recording = start_run(verb, settings, opened, writes=False)
+        recording = start_run(verb, settings, opened, writes=False, replica=replica)
         outcome = run_reported(
             verb,
             settings,
             stop,
             recording,
-            audit_of(settings, store, recording, flags=flags),
+            audit_of(settings, replica or store, recording, flags=flags),
             report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
@@ -178,47 +196,47 @@ def run_reported(
         Stopped: A signal came; the report is ended.
         StoreError, LedgerError: One of the two failed in the middle; the report is ended.
     """
-    progress = Progress(verb)
     started = time.time()
+    with Progress(verb, rate=settings.rate) as progress:
 
-    def moved(totals: Totals) -> None:
-        progress.update(totals)
-        stop.check()
+        def moved(totals: Totals) -> None:
+            progress.update(totals)
+            stop.check()
 
-    work, outcomes = begin(moved)
-    outcome = Outcome(work.totals, {})
+        work, outcomes = begin(moved)
+        outcome = Outcome(work.totals, {})
 
-    def end(code: int) -> None:
-        outcome.code = code
-        progress.clear()
-        run = run_item(verb, settings, recording, started)
-        report.end(Ending(run, totals_item(outcome.totals), int(code), advise(outcome)))
-
-    stop.between_heads()
-    try:
-        for diagnosis in outcomes:
-            outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
+        def end(code: int) -> None:
+            outcome.code = code
             progress.clear()
-            report.add(diagnosis)
-            moved(work.totals)
-        code = _code(settings, work, earn)
-        recording.close(work.totals, exit_code=int(code), complete=True)
-    except Stopped as signal:
-        for diagnosis in work.rest():
-            outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
-            report.add(diagnosis)
-        recording.close_broken(work.totals, exit_code=signal.exit_code)
-        end(signal.exit_code)
-        raise
-    except BrokenPipeError:
-        recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
-        progress.clear()
-        raise
-    except Exception:
-        recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
-        end(ExitCode.ERROR)
-        raise
-    end(code)
+            run = run_item(verb, settings, recording, started)
+            report.end(Ending(run, totals_item(outcome.totals), int(code), advise(outcome)))
+
+        stop.between_heads()
+        try:
+            for diagnosis in outcomes:
+                outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
+                progress.clear()
+                report.add(diagnosis)
+                moved(work.totals)
+            code = _code(settings, work, earn)
+            recording.close(work.totals, exit_code=int(code), complete=True)
+        except Stopped as signal:
+            progress.clear()
+            for diagnosis in work.rest():
+                outcome.first.setdefault(diagnosis.verdict.value, diagnosis)
+                report.add(diagnosis)
+            recording.close_broken(work.totals, exit_code=signal.exit_code)
+            end(signal.exit_code)
+            raise
+        except BrokenPipeError:
+            recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
+            raise
+        except Exception:
+            recording.close_broken(work.totals, exit_code=int(ExitCode.ERROR))
+            end(ExitCode.ERROR)
+            raise
+        end(code)
     _say_bound(work)
     return outcome
 
@@ -297,11 +315,14 @@ def _say_bound(work: Work) -> None:
 
 def run_item(verb: str, settings: Settings, recording: Recording, started: float) -> RunItem:
     """The run for a report, as it ends now."""
+    options = settings.options()
+    if replica := replica_address(settings):
+        options["read_url"] = read_address(replica).text
     return RunItem(
         id=str(recording.run_id),
         verb=verb,
         started_at=say_time(started),
         finished_at=say_time(time.time()),
         store=read_address(store_address(settings)).text,
-        options=settings.options(),
+        options=options,
     )

@@ -37,7 +37,9 @@ from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE
 from repair_service.repair.verdict import Placeholders, Policy
 from repair_service.repair.waits import AT_REST
+from repair_service.store.connection import Bounds
 from repair_service.sweep.shard import WHOLE, Shard
+from repair_service.sweep.throttle import Limits
 from repair_service.sweep.write import QUARANTINED
 from repair_service.transcript.fault import FaultKind
 
@@ -48,13 +50,19 @@ FLAGS_ONLY = frozenset({"output", "show_content"})
 FARTHEST_DEPLOY = 24 * 3600.0
 """Seconds: a deploy later than this is a slip of the pen, and nobody wants to wait for it."""
 
+LOAD_SETTINGS = ("rate", "max_lag", "max_active", "throttle_query", "pause_file", "read_url")
+"""What keeps a run that looks at many threads from being a burden."""
+
+LONGEST_TIMEOUT = 24 * 3600.0
+"""Seconds; Postgres takes no more than 24 days."""
+
 OWN_FLAGS = frozenset(
     {"config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id", "limit"}
 )
 """Flags and arguments that a verb reads by itself: no settings."""
 
 _RENAMED = {"schema": "store_schema"}  # pydantic has a method named `schema`
-_SECRET = frozenset({"database_url", "ledger_url"})
+_SECRET = frozenset({"database_url", "ledger_url", "read_url"})
 
 
 def _with(parse: Callable[[str], float]) -> BeforeValidator:
@@ -132,6 +140,17 @@ class Settings(BaseSettings):
     # Often enough for an outage that lasts; a thread that breaks more often has another cause.
     max_repairs_per_thread: int = Field(default=3, ge=1)
     yes: bool = False
+    # What a run leaves to those whom the server is for; nothing by default.
+    rate: float | None = Field(default=None, gt=0)
+    max_lag: Duration | None = None
+    max_active: int | None = Field(default=None, ge=0)
+    throttle_query: str | None = None
+    pause_file: Path | None = None
+    # A batch reads in well under a second: a minute means a server in trouble.
+    statement_timeout: Duration = 60.0
+    # The application's migrations lock its tables, and must not wait behind us for long.
+    lock_timeout: Duration = 2.0
+    read_url: SecretStr | None = None
     dry_run: bool = False
     exit_zero: bool = False
 
@@ -163,6 +182,13 @@ class Settings(BaseSettings):
             raise ValueError(f"{kind!r} is not a kind that can be allowed; those are: {words}")
         return kinds
 
+    @field_validator("statement_timeout", "lock_timeout")
+    @classmethod
+    def _taken_by_postgres(cls, seconds: float) -> float:
+        if seconds > LONGEST_TIMEOUT or 0 < seconds < 0.001:
+            raise ValueError("write it like 30s or 2m, a day at most; 0 is for no bound at all")
+        return seconds
+
     @field_validator("thread")
     @classmethod
     def _no_null_byte(cls, threads: tuple[str, ...]) -> tuple[str, ...]:
@@ -193,6 +219,16 @@ class Settings(BaseSettings):
             ),
             min_idle=self.min_idle,
             deployed_at=self.deployed_at,
+        )
+
+    def bounds(self) -> Bounds:
+        """How long a server may take."""
+        return Bounds(round(self.statement_timeout * 1000), round(self.lock_timeout * 1000))
+
+    def limits(self) -> Limits:
+        """What a run leaves to others, all of its processes together."""
+        return Limits(
+            self.rate, self.max_lag, self.max_active, self.throttle_query, self.pause_file
         )
 
     def options(self) -> dict[str, Any]:

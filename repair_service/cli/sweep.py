@@ -42,6 +42,14 @@ def sweep(
     last: options.Last = None,
     max_repairs: options.MaxRepairs = None,
     max_ratio: options.MaxRatio = None,
+    rate: options.Rate = None,
+    max_lag: options.MaxLag = None,
+    max_active: options.MaxActive = None,
+    throttle_query: options.ThrottleQuery = None,
+    pause_file: options.PauseFile = None,
+    read_url: options.ReadUrl = None,
+    statement_timeout: options.StatementTimeout = None,
+    lock_timeout: options.LockTimeout = None,
     reason: options.Reason = None,
     yes: options.Yes = None,
     dry_run: options.DryRun = None,
@@ -62,6 +70,7 @@ def sweep(
       repair-service sweep --yes --deployed-at 2026-03-01T14:30:00Z --settle 2m
       repair-service sweep --yes --max-ratio 0.05 --reason "deploy 412"
       repair-service sweep --yes --shard 2/8 --jobs 4
+      repair-service sweep --yes --rate 500 --max-lag 10s --max-active 100
       repair-service sweep --dry-run
 
     \b
@@ -86,7 +95,7 @@ def sweep(
 def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
     from repair_service.cli.asking import need_answer
     from repair_service.cli.ledger import check_reason, open_ledger
-    from repair_service.cli.opening import open_output, open_report, open_store
+    from repair_service.cli.opening import open_output, open_replica, open_report, open_store
     from repair_service.cli.recording import start_run
     from repair_service.cli.running import (
         check_threads_exist,
@@ -102,19 +111,22 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=True) as store,
+        open_replica(settings, store) as replica,
         open_ledger(settings, store, writes=True) as opened,
     ):
         report = open_report(settings, out)
         wait_for_deploy(settings)
-        if not settings.yes and (code := _ask(settings, flags, store, stop, opened)) is not None:
-            return code
-        recording = start_run("sweep", settings, opened, writes=True)
+        if not settings.yes:
+            code = _ask(settings, flags, store, replica, stop, opened)
+            if code is not None:
+                return code
+        recording = start_run("sweep", settings, opened, writes=True, replica=replica)
         outcome = run_reported(
             "sweep",
             settings,
             stop,
             recording,
-            sweep_of(settings, store, recording, flags),
+            sweep_of(settings, store, recording, flags, replica),
             report=report,
             advise=lambda outcome: advise(outcome, flags),
         )
@@ -126,6 +138,7 @@ def _ask(
     settings: "Settings",
     flags: Mapping[str, Any],
     store: "Store",
+    replica: "Store | None",
     stop: "Stop",
     opened: "OpenLedger | None",
 ) -> int | None:
@@ -145,7 +158,7 @@ def _ask(
         settings,
         stop,
         look,
-        audit_of(settings, store, look, flags=flags),
+        audit_of(settings, replica or store, look, flags=flags),
         report=TableReport(sys.stderr),
         advise=nothing,
     )

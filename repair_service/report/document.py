@@ -30,7 +30,10 @@ class RunItem(msgspec.Struct, frozen=True):
 
 
 class TotalsItem(msgspec.Struct, frozen=True):
-    """What a run counted; `faults` and `verdicts` hold only what was seen."""
+    """What a run counted; `faults` and `verdicts` hold only what was seen.
+
+    `throttled_seconds` is the time that it waited for a quieter server.
+    """
 
     threads: int
     heads: int
@@ -38,6 +41,7 @@ class TotalsItem(msgspec.Struct, frozen=True):
     faults: dict[str, int]
     salvaged: int
     placeholders: int
+    throttled_seconds: float = 0.0
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -70,4 +74,5 @@ def totals_item(totals: Totals) -> TotalsItem:
         faults={kind.value: n for kind, n in totals.faults.most_common() if n},
         salvaged=totals.salvaged,
         placeholders=totals.placeholders,
+        throttled_seconds=round(totals.throttled_seconds, 1),
     )

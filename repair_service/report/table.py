@@ -73,6 +73,8 @@ class TableReport:
         if written := said_results(totals.salvaged, totals.placeholders):
             tense = "Written" if totals.verdicts.get(Verdict.REPAIRED.value) else "To write"
             self._wrapped(f"{tense}: {written}.")
+        if totals.throttled_seconds >= 1:
+            self._wrapped(f"Waited {totals.throttled_seconds:.0f} s for a quieter server.")
         if ending.next_command:
             self._line(Text("Next: ", style="bold") + Text(ending.next_command))
 

@@ -83,8 +83,8 @@ class Appending:
                     self._connection.notify(notice)
             except errors.LockNotAvailable:
                 raise Drifted(
-                    "A table is locked by somebody else (a migration?); nothing was written. "
-                    "Try again when it has ended."
+                    "A table is locked by somebody else (a migration?), for longer than "
+                    "--lock-timeout; nothing was written. Try again when it has ended."
                 ) from None
             except REFUSED as refusal:
                 raise RepairFailed(

@@ -4,10 +4,11 @@ import contextlib
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -17,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import set_json_loads
 
-from repair_service.errors import StoreForbidden
+from repair_service.errors import ReplicaConflict, StoreForbidden
 from repair_service.store.failures import Target, connecting, querying, read_address
 from repair_service.store.notice import CHANNEL, Notice
 from repair_service.store.statements import statement
@@ -28,16 +29,24 @@ CONNECT_SECONDS = 10
 """A host that does not answer must not hold up a scheduled sweep for the system's two minutes."""
 
 
+RETRIES = (0.1, 0.3, 1.0, 3.0)
+"""Seconds before a batch is read again that a replica cancelled: what stood in its way is replayed
+by then, and a replica that cancels five times in a row will do so again."""
+
+Read = TypeVar("Read")
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long the server may take; both in milliseconds.
+    """How long the server may take; both in milliseconds, 0 for as long as it likes.
 
     Attributes:
-        statement_timeout: For one statement.
+        statement_timeout: For one statement. A batch reads in well under a second; a minute means a
+            server in trouble.
         lock_timeout: For a lock on a table, while the application's migrations hold it.
     """
 
-    statement_timeout: int
+    statement_timeout: int = 60_000
     lock_timeout: int = 2_000
 
 
@@ -53,7 +62,7 @@ class StoreConnection:
     ) -> None:
         self.target: Target = read_address(url)
         self.schema = schema
-        self._application_name = application_name
+        self.application_name = application_name
         self._bounds = bounds
         self._read_only = read_only
         self._connection = self._open()
@@ -64,7 +73,7 @@ class StoreConnection:
     def another(self) -> "StoreConnection":
         """A second connection to the same store."""
         return StoreConnection(
-            self.target.conninfo, self.schema, self._application_name, self._bounds, self._read_only
+            self.target.conninfo, self.schema, self.application_name, self._bounds, self._read_only
         )
 
     def cancel(self) -> None:
@@ -77,6 +86,24 @@ class StoreConnection:
         """A read-only transaction that sees one moment of the store."""
         with self._transaction(IsolationLevel.REPEATABLE_READ, read_only=True):
             yield
+
+    def read(self, read: Callable[[], Read]) -> Read:
+        """Reads in such a transaction, and again in a new one where a replica cancelled it.
+
+        Args:
+            read: Reads, and does nothing else.
+
+        Raises:
+            ReplicaConflict: It was cancelled each time.
+        """
+        for pause in RETRIES:
+            try:
+                with self.reading():
+                    return read()
+            except ReplicaConflict:
+                time.sleep(pause)
+        with self.reading():
+            return read()
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -143,7 +170,7 @@ class StoreConnection:
                 self.target.conninfo,
                 prepare_threshold=None,
                 row_factory=namedtuple_row,
-                application_name=self._application_name,
+                application_name=self.application_name,
                 client_encoding="utf8",
                 **self._default_timeout(),
             )

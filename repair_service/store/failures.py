@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from repair_service.errors import (
     RepairServiceError,
+    ReplicaConflict,
     StoreError,
     StoreForbidden,
     StoreNotUnderstood,
@@ -128,6 +129,12 @@ def querying(target: Target) -> Iterator[None]:
 def _explained(failure: psycopg.Error, target: Target) -> StoreError:
     """The error of our tree that says what happened and what to do."""
     match failure:
+        case psycopg.Error() if _is_conflict(failure):
+            return ReplicaConflict(
+                f"A replica, {target.text}, cancelled what it was asked, since it conflicted with "
+                "what it replays from its primary. Set hot_standby_feedback = on there, or a "
+                "greater max_standby_streaming_delay; or read from the primary."
+            )
         case errors.InsufficientPrivilege():
             return StoreForbidden(
                 f"The role may not do what this needs in {target.text}. "
@@ -146,12 +153,12 @@ def _explained(failure: psycopg.Error, target: Target) -> StoreError:
         case errors.QueryCanceled():
             return StoreUnreachable(
                 f"A statement took too long in {target.text} and was cancelled. Try again at a "
-                "quieter time, or allow more time."
+                "quieter time, or give a greater --statement-timeout."
             )
         case errors.LockNotAvailable():
             return StoreUnreachable(
-                f"A table is locked by somebody else in {target.text} (a migration?). "
-                "Try again when it has ended."
+                f"A table is locked by somebody else in {target.text} (a migration?), for longer "
+                "than --lock-timeout. Try again when it has ended."
             )
         case psycopg.OperationalError() | psycopg.InterfaceError() if _was_cut(failure):
             return StoreUnreachable(
@@ -164,6 +171,16 @@ def _explained(failure: psycopg.Error, target: Target) -> StoreError:
                 f"A statement failed in {target.text} (SQLSTATE {code}). "
                 "The server's log says more."
             )
+
+
+def _is_conflict(failure: psycopg.Error) -> bool:
+    """Whether a replica cancelled a statement, or ended the connection, to go on replaying.
+
+    We never read in a way that makes a primary say 40001. The other codes have more than one
+    cause, and only the text tells: it is there in English, or it is one of the other causes to us.
+    """
+    cancelled = isinstance(failure, errors.SerializationFailure)
+    return cancelled or "conflict with recovery" in str(failure)
 
 
 def _was_cut(failure: psycopg.Error) -> bool:

@@ -13,13 +13,14 @@ from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
 from repair_service.store.history import HISTORY_DEPTH, History
 from repair_service.store.inspection import inspect, sample_percent
+from repair_service.store.load import ServerLoad
 from repair_service.store.loading import Loader, Place, storable
 from repair_service.store.notice import Notice
 from repair_service.store.removal import Removing, WrittenPatch
+from repair_service.store.replica import check_replica
 from repair_service.store.scan import HeadScan, Shard, Walked, Wanted
 
-STATEMENT_TIMEOUT = 60_000
-"""Milliseconds. A batch reads in well under a second; a minute means a server in trouble."""
+BOUNDS = Bounds()
 
 SAMPLED_BLOCKS = 512
 """Blocks of `checkpoints` that recent_threads looks at: 4 MB, some thousand checkpoints."""
@@ -44,7 +45,7 @@ class Store:
         *,
         schema: str = "public",
         aes_key: bytes | None = None,
-        statement_timeout_ms: int = STATEMENT_TIMEOUT,
+        bounds: Bounds = BOUNDS,
         application_name: str = "repair-service",
         read_only: bool = False,
     ) -> "Store":
@@ -54,7 +55,7 @@ class Store:
             database_url: Address of the database, a URL or libpq's `name=value` text.
             schema: The schema of the checkpoint tables, unquoted.
             aes_key: The key of encrypted rows, 16, 24 or 32 bytes; None where there is none.
-            statement_timeout_ms: Milliseconds that one statement may take.
+            bounds: How long the server may take for a statement and for a lock.
             application_name: The name that the server shows for the connection.
             read_only: Refuse to append.
 
@@ -63,7 +64,6 @@ class Store:
             StoreUnreachable: There is no connection.
         """
         check_key(aes_key)
-        bounds = Bounds(statement_timeout_ms)
         return cls(
             StoreConnection(database_url, schema, application_name, bounds, read_only), aes_key
         )
@@ -130,6 +130,19 @@ class Store:
             )
         return facts
 
+    def check_replica(self, replica: "Store") -> None:
+        """Refuses another store that is to be read in place of this one.
+
+        Raises:
+            UsageError: It is neither a replica of this one nor the same server.
+            StoreError: One of them cannot be asked.
+        """
+        check_replica(self._connection, replica._connection)
+
+    def load(self) -> ServerLoad:
+        """What else the server has to do."""
+        return ServerLoad(self._connection)
+
     def scan(
         self,
         *,
@@ -138,24 +151,30 @@ class Store:
         since: float | None = None,
         shard: Shard | None = None,
         batch_size: int | None = None,
+        most: int | None = None,
     ) -> Iterator[list[HeadRows]]:
         """The heads of the store, in batches, by thread and then by namespace.
 
         Args:
-            threads, namespace, since, shard, batch_size: As for `walk`.
+            threads, namespace, since, shard, batch_size, most: As for `walk`.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         asked = storable(threads) if threads else None
         wanted = Wanted(asked, namespace, since, shard)
-        for walked in self.walk(wanted, batch_size=batch_size):
+        for walked in self.walk(wanted, batch_size=batch_size, most=most):
             if walked.heads:
                 yield walked.heads
             del walked
 
     def walk(
-        self, wanted: Wanted, *, after: str | None = None, batch_size: int | None = None
+        self,
+        wanted: Wanted,
+        *,
+        after: str | None = None,
+        batch_size: int | None = None,
+        most: int | None = None,
     ) -> Iterator[Walked]:
         """The heads of the store, in batches, by thread and then by namespace.
 
@@ -168,6 +187,7 @@ class Store:
             wanted: Which heads.
             after: Begin behind this thread; not asked where threads are named.
             batch_size: Heads a batch; None for as many as are read in about half a second.
+            most: Of these, so many at most.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
@@ -175,11 +195,12 @@ class Store:
         self.check_understood()
         reading = self._second_connection() if wanted.threads is None else None
         if reading is None:
-            yield from HeadScan(self._connection, self._loader(), wanted).walk(batch_size, after)
+            scan = HeadScan(self._connection, self._loader(), wanted)
+            yield from scan.walk(batch_size, after, most)
             return
         try:
             scan = HeadScan(reading, self._loader(reading), wanted)
-            yield from read_ahead(scan.walk(batch_size, after), reading.cancel)
+            yield from read_ahead(scan.walk(batch_size, after, most), reading.cancel)
         finally:
             reading.close()
 
@@ -194,8 +215,8 @@ class Store:
             Place(each.row.thread_id, each.row.checkpoint_ns, each.row.checkpoint_id)
             for each in rows
         ]
-        with self._connection.reading():
-            return self._loader().head_rows(places)
+        loader = self._loader()
+        return self._connection.read(lambda: loader.head_rows(places))
 
     def threads(self, ids: Sequence[str], *, depth: int = HISTORY_DEPTH) -> dict[str, ThreadRows]:
         """Threads as a whole: every head with its ancestors, nearest first.
@@ -215,8 +236,8 @@ class Store:
         wanted = storable(ids)
         if not wanted:
             return {}
-        with self._connection.reading():
-            return self._history().threads(wanted, depth)
+        history = self._history()
+        return self._connection.read(lambda: history.threads(wanted, depth))
 
     def recent_threads(self, limit: int) -> list[str]:
         """Ids of threads spread over the store, the most recently used first.
@@ -227,10 +248,13 @@ class Store:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        with self._connection.reading():
+
+        def recent() -> list[str]:
             percent = sample_percent(self._connection, "checkpoints", SAMPLED_BLOCKS)
             rows = self._connection.rows("recent_threads", {"percent": percent, "limit": limit})
-        return [row.thread_id for row in rows]
+            return [row.thread_id for row in rows]
+
+        return self._connection.read(recent)
 
     def active_threads(self, query: str, ids: Sequence[str]) -> frozenset[str]:
         """Those of the threads that run now, as the operator's own query names them.

@@ -23,7 +23,7 @@ class Pace:
             most: The largest batch.
         """
         self._most = most
-        self.size = FIRST
+        self.size = min(FIRST, most)
         self._clock = clock
         self._began = clock()
 

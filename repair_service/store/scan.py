@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from repair_service.checkpoint.identifiers import first_id, timestamp
 from repair_service.checkpoint.rows import HeadRows
@@ -84,32 +85,33 @@ class HeadScan:
         self._loader = loader
         self._wanted = wanted
 
-    def walk(self, batch_size: int | None, after: str | None = None) -> Iterator[Walked]:
+    def walk(
+        self, batch_size: int | None, after: str | None = None, most: int | None = None
+    ) -> Iterator[Walked]:
         """The heads, by thread and then by namespace; whole threads in each batch.
 
         Args:
             batch_size: Heads a batch; None for so many as are read in about half a second.
             after: Begin behind this thread; of named threads all are taken.
+            most: Threads of a batch at most; None for as many as may be.
         """
         skims = self._wanted.threads is None and self._wanted.changed_since is not None
-        pace = Pace(most=MOST_WALKED if skims else MOST)
+        fitting = MOST_WALKED if skims else MOST
+        pace = Pace(most=fitting if most is None else min(most, fitting))
         seen = 0
         while True:
             size = batch_size or pace.size
             pace.begin()
-            with self._connection.reading():
-                page = self._next_page(seen, after, size)
-                if page is None:
-                    return
-                places = self._places(page.threads)
-                batches = list(_whole_threads(places, min(size, MOST))) or [[]]
-                heads = self._load(batches[0])
+            found = self._connection.read(partial(self._next, seen, after, size))
+            if found is None:
+                return
+            page, places, batches, heads = found
+            del found
             pace.end(size)
             left = len(places) if page.met is None else page.met
             for number, batch in enumerate(batches, start=1):
                 if number > 1:
-                    with self._connection.reading():
-                        heads = self._load(batch)
+                    heads = self._connection.read(partial(self._load, batch))
                 if number == len(batches):
                     yield Walked(heads, page.last, left)
                 else:
@@ -120,6 +122,17 @@ class HeadScan:
 
     def _load(self, places: Sequence[Place]) -> list[HeadRows]:
         return self._loader.head_rows(places, whole=False) if places else []
+
+    def _next(
+        self, seen: int, after: str | None, size: int
+    ) -> tuple[_Page, list[Place], list[list[Place]], list[HeadRows]] | None:
+        """The next threads, their heads in batches, and the rows of the first; None at the end."""
+        page = self._next_page(seen, after, size)
+        if page is None:
+            return None
+        places = self._places(page.threads)
+        batches = list(_whole_threads(places, min(size, MOST))) or [[]]
+        return page, places, batches, self._load(batches[0])
 
     def _places(self, threads: Sequence[str]) -> list[Place]:
         if not threads:

@@ -138,6 +138,10 @@ class Jobs:
         self.totals.faults = sum((each.faults for each in counted), Counter())
         self.totals.salvaged = sum(each.salvaged for each in counted)
         self.totals.placeholders = sum(each.placeholders for each in counted)
+        self.totals.throttled_seconds = sum(each.throttled_seconds for each in counted)
+        self.totals.waiting_for = next(filter(None, (each.waiting_for for each in counted)), None)
+        shares = [each.share for each in counted if each.share is not None]
+        self.totals.share = sum(shares) / self._count if shares else None
 
 
 def _run(job: Job, index: int, count: int, pipe: Connection, stop: Event) -> None:

@@ -7,7 +7,7 @@ writes only where everything is as the plan says.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,13 +152,16 @@ def read_plan(path: Path) -> Plan:
     return plan
 
 
-def apply_plan(store: Store, plan: Plan, record: Record) -> Iterator[Diagnosis]:
+def apply_plan(
+    store: Store, plan: Plan, record: Record, wait: Callable[[], None] = lambda: None
+) -> Iterator[Diagnosis]:
     """Write what a plan says, and nothing else.
 
     Args:
         store: The store, open for writing.
         plan: The plan.
         record: Takes findings and repairs.
+        wait: Called before each item; waits where the server has other things to do.
 
     Yields:
         For each item the outcome: `repaired`, `failed`, or `drifted` with the part that is not as
@@ -176,6 +179,7 @@ def apply_plan(store: Store, plan: Plan, record: Record) -> Iterator[Diagnosis]:
         ids = list({item.thread_id for item in some})
         threads, quarantined = store.threads(ids), record.quarantined(ids)
         for item in some:
+            wait()
             diagnosis = _as_planned(item, threads, heading, fleet)
             if is_held_back(diagnosis, heading.policy, record, quarantined):
                 diagnosis = held_back(diagnosis)

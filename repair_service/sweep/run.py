@@ -9,9 +9,11 @@ from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.position import Position
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.shard import WHOLE
+from repair_service.sweep.throttle import NO_LIMITS, Throttle
 from repair_service.sweep.totals import Totals
 from repair_service.sweep.write import held_back, is_held_back, without_patch, write_patch
 
@@ -47,6 +49,8 @@ class Sweep:
         max_repairs: int | None = None,
         max_ratio: float | None = None,
         active_query: str | None = None,
+        replica: Store | None = None,
+        throttle: Throttle | None = None,
     ) -> None:
         """Prepare a run; nothing is read yet.
 
@@ -61,6 +65,10 @@ class Sweep:
             max_ratio: The share of the heads it sees, 0 to 1, that it may write; None for all. With
                 it a run looks at every head before it writes the first.
             active_query: The operator's query for the threads that run now.
+            replica: A replica of the store, to look for suspects in; they are judged by what the
+                store itself has.
+            throttle: Lets the run wait between batches and before each write; by default it never
+                does.
         """
         self.totals = Totals()
         self.stopped_by: str | None = None
@@ -75,6 +83,10 @@ class Sweep:
         self._max_repairs = max_repairs
         self._max_ratio = max_ratio
         self._active_query = active_query
+        self._scanned = replica or store
+        self._throttle = throttle or Throttle(NO_LIMITS)
+        # The shares of the whole at which this look at the heads begins and ends.
+        self._from, self._to = 0.0, 1.0
 
     def audit(self) -> Iterator[Diagnosis]:
         """Judge every selected head, and yield those that are not healthy. Writes nothing."""
@@ -102,13 +114,16 @@ class Sweep:
         if self._active_query:
             # A query that cannot be asked is said at once, not when the first suspect turns up.
             self._store.active_threads(self._active_query, ())
+        self._wait()
         selection = self._selection
         last_thread: str | None = None
-        for batch in self._store.scan(
+        position = Position(self._scanned, selection)
+        for batch in self._scanned.scan(
             threads=selection.threads,
             namespace=selection.namespace,
             since=selection.since,
             shard=None if selection.shard == WHOLE else selection.shard.of_store(),
+            most=self._throttle.most,
         ):
             suspects = self._suspects(batch)
             for rows in batch:
@@ -118,8 +133,21 @@ class Sweep:
                     last_thread = rows.row.thread_id
             self.totals.verdicts[Verdict.HEALTHY] += len(batch) - len(suspects)
             yield from self._examined(suspects)
-            if self._on_progress:
-                self._on_progress(self.totals)
+            share = position.behind(batch[-1].row.thread_id, self.totals.threads)
+            if share is not None:
+                self.totals.share = self._from + share * (self._to - self._from)
+            self._progressed()
+            self._throttle.looked_at(len(batch))
+            self._wait()
+        self.totals.share = self._to
+
+    def _wait(self) -> None:
+        """Wait where something asks for it."""
+        self._throttle.wait(self.totals, lambda totals: self._progressed())
+
+    def _progressed(self) -> None:
+        if self._on_progress:
+            self._on_progress(self.totals)
 
     def rest(self) -> Iterator[Diagnosis]:
         """What is still done when a run is stopped: nothing, all of it happens in this process."""
@@ -132,7 +160,7 @@ class Sweep:
         if not unsure:
             return suspects
         # A head without any list of messages is clean only if nothing in it is a list cut short.
-        clean = {_place(rows) for rows in self._store.in_whole(unsure) if is_clean(rows)}
+        clean = {_place(rows) for rows in self._scanned.in_whole(unsure) if is_clean(rows)}
         return [rows for rows in suspects if _place(rows) not in clean]
 
     def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
@@ -166,9 +194,12 @@ class Sweep:
         if self._max_ratio is None:
             return
         kept, self.totals = self.totals, Totals()
+        self._to = 0.5
         found = sum(diagnosis.verdict is Verdict.REPAIRABLE for diagnosis in self._judged())
         heads = self.totals.heads
+        kept.throttled_seconds, kept.share = self.totals.throttled_seconds, 0.5
         self.totals = kept
+        self._from, self._to = 0.5, 1.0
         if found > self._max_ratio * heads:
             self.refused = True
             self.stopped_by = (
@@ -185,6 +216,7 @@ class Sweep:
         if bound is not None and written >= bound:
             self.stopped_by = f"--max-repairs {bound}"
             return diagnosis
+        self._wait()
         return write_patch(
             self._store, diagnosis, self._policy, self._record, active_query=self._active_query
         )

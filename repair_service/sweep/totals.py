@@ -20,6 +20,10 @@ class Totals:
         salvaged: Real results taken up by patches: planned ones in an audit, written ones in a
             sweep.
         placeholders: Results made up by patches, counted alike.
+        throttled_seconds: Time spent waiting for a quieter server, of all processes together.
+        waiting_for: What is waited for now, in words; None where nothing is.
+        share: About which part of the selection has been looked at, 0 to 1; None where nobody can
+            say.
     """
 
     threads: int = 0
@@ -28,6 +32,9 @@ class Totals:
     faults: Counter[FaultKind] = field(default_factory=Counter)
     salvaged: int = 0
     placeholders: int = 0
+    throttled_seconds: float = 0.0
+    waiting_for: str | None = None
+    share: float | None = None
 
     def count(self, diagnosis: Diagnosis) -> None:
         """Count one judged head."""

@@ -39,6 +39,7 @@ class Totals(msgspec.Struct, forbid_unknown_fields=True):
     faults: dict[FaultKind, int]
     salvaged: int
     placeholders: int
+    throttled_seconds: float
 
 
 class Fault(msgspec.Struct, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ import pytest
 from repair_service.errors import Drifted, UsageError
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
+from repair_service.store.connection import Bounds
 from repair_service.store.gateway import Store
 from repair_service.sweep.record import NoRecord
 from repair_service.sweep.run import Sweep
@@ -84,7 +85,7 @@ def test_a_run_that_began_after_the_diagnosis_keeps_the_patch_out(
         ("WITH gone AS (DELETE FROM app_runs RETURNING id) SELECT id FROM gone", "data-modifying"),
         ("SELECT nextval('counter')::text", "writes, and may only read"),
         ("SELECT (1 / 0)::text", "SQLSTATE 22012"),
-        ("SELECT pg_sleep(60)::text", "took too long"),
+        ("SELECT pg_sleep(60)::text", "--statement-timeout"),
     ],
 )
 def test_a_query_that_fails_is_wrong_usage_and_changes_nothing(
@@ -93,7 +94,7 @@ def test_a_query_that_fails_is_wrong_usage_and_changes_nothing(
     with damaged.connect() as connection:
         connection.execute("CREATE SEQUENCE counter")
     with (
-        Store.connect(damaged.url, schema=damaged.schema, statement_timeout_ms=2_000) as store,
+        Store.connect(damaged.url, schema=damaged.schema, bounds=Bounds(2_000)) as store,
         pytest.raises(UsageError, match="--active-query") as raised,
     ):
         swept(store, query)

@@ -10,6 +10,7 @@ from repair_service.errors import (
     StoreUnreachable,
     UsageError,
 )
+from repair_service.store.connection import Bounds
 from repair_service.store.gateway import Store
 from tests.conftest import Database, with_options
 from tests.store.rows import checkpoint_id, put_checkpoint
@@ -126,7 +127,7 @@ def test_a_key_of_a_wrong_length_is_wrong_usage(database: Database) -> None:
 def test_a_statement_that_takes_too_long_is_cancelled(database: Database) -> None:
     with (
         database.connect() as other,
-        Store.connect(database.url, schema=database.schema, statement_timeout_ms=200) as store,
+        Store.connect(database.url, schema=database.schema, bounds=Bounds(200)) as store,
     ):
         put_checkpoint(other, "t", checkpoint_id(1))
         store.check_understood()

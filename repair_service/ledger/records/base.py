@@ -49,7 +49,7 @@ class Base:
     def of(cls, run: Run) -> "Base":
         """The base that a complete run is."""
         earlier = Earlier.within(run.selection)
-        began_at = earlier.began_at if earlier else run.started_at
+        began_at = earlier.began_at if earlier else _as_of(run)
         min_idle = run.policy.get("min_idle")
         # A run kept a head alone that was younger; one without end has no JSON, and null stands.
         idle = timedelta(seconds=min_idle) if isinstance(min_idle, int | float) else LATE
@@ -91,7 +91,7 @@ class Earlier:
                 before = cls.within(run.selection)
                 return cls(
                     runs=(run.id, *(before.runs if before else ())),
-                    began_at=before.began_at if before else run.started_at,
+                    began_at=before.began_at if before else _as_of(run),
                     cursor=Cursor(part, after),
                 )
         return None
@@ -108,3 +108,9 @@ class Earlier:
                 ids = tuple(UUID(each) for each in runs)
                 return cls(ids, datetime.fromisoformat(began_at), Cursor(part, after))
         return None
+
+
+def _as_of(run: Run) -> datetime:
+    """From when on a run saw the store: one that read a replica, from what that had applied."""
+    behind = run.policy.get("read_behind")
+    return run.started_at - timedelta(seconds=behind if isinstance(behind, int | float) else 0)
