@@ -105,29 +105,22 @@ def _views(thread_id: str, settings: "Settings") -> "list[HeadView]":
     Raises:
         RepairServiceError: There is no such thread.
     """
-    import time
-
     from repair_service.cli.opening import open_store
     from repair_service.cli.running import missing_thread
     from repair_service.errors import RepairServiceError
-    from repair_service.repair.judge import diagnose
-    from repair_service.report.transcript import view_head
-    from repair_service.sweep.fleet import FleetSample
+    from repair_service.report.thread import view_thread
 
     with open_store(settings, writes=False) as store:
-        thread = store.threads([thread_id]).get(thread_id)
-        if thread is None or not thread.heads:
-            raise RepairServiceError(missing_thread(thread_id, settings))
-        policy, fleet, now = settings.policy(), FleetSample(store), time.time()
-        return [
-            view_head(
-                thread,
-                diagnose(thread, namespace, policy, now, fleet),
-                content=settings.show_content,
-            )
-            for namespace in sorted(thread.heads)
-            if settings.namespace in (None, namespace)
-        ]
+        views = view_thread(
+            store,
+            thread_id,
+            settings.policy(),
+            namespace=settings.namespace,
+            content=settings.show_content,
+        )
+    if views is None:
+        raise RepairServiceError(missing_thread(thread_id, settings))
+    return views
 
 
 def _write(

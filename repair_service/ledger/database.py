@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection, Insert, Row, Select, Update
+from sqlalchemy import Connection, Insert, Row, Select, Update, func, select
 
 from repair_service.ledger.engine import explained, make_engine
 from repair_service.ledger.raw import execute_on
@@ -24,8 +24,12 @@ class Database:
     keep the store's own vacuum from its work, and a pooler's connection from others.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, statement_seconds: float | None = None) -> None:
         """Nothing is connected yet.
+
+        Args:
+            url: The database's address.
+            statement_seconds: How long one statement may take; None for as long as the server lets.
 
         Raises:
             UsageError: The address cannot be read.
@@ -33,6 +37,7 @@ class Database:
         self.url = url
         self._target = read_address(url)
         self._engine = make_engine(url)
+        self._bound = None if statement_seconds is None else f"{int(statement_seconds * 1000)}ms"
 
     def close(self) -> None:
         """Close the connections."""
@@ -46,6 +51,9 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """One transaction; committed on the way out, undone where something goes wrong."""
         with self.explained(), self._engine.begin() as connection:
+            if self._bound is not None:
+                # Of the transaction, not of the session: a pooler may stand between.
+                connection.execute(select(func.set_config("statement_timeout", self._bound, True)))
             yield connection
 
     def rows(self, statement: Select[Any]) -> list[Row[Any]]:

@@ -15,6 +15,7 @@ from repair_service.ledger.records.run import StoreIdentity
 from repair_service.ledger.repairs import Repairs
 from repair_service.ledger.replicas import Replicas
 from repair_service.ledger.runs import Runs
+from repair_service.ledger.summaries import Summaries
 
 
 class Ledger:
@@ -31,24 +32,27 @@ class Ledger:
         quarantine: The threads that are not repaired again.
         plans: The saved plans that were applied.
         replicas: What the worker's replicas share.
+        summaries: What the ledger says of a store as a whole.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, statement_seconds: float | None = None) -> None:
         """Nothing is connected yet.
 
         Args:
             url: The address of the ledger's database.
+            statement_seconds: How long one statement may take; None for as long as the server lets.
 
         Raises:
             UsageError: It cannot be read.
         """
-        self._database = Database(url)
+        self._database = Database(url, statement_seconds=statement_seconds)
         self.runs = Runs(self._database)
         self.findings = Findings(self._database)
         self.repairs = Repairs(self._database)
         self.quarantine = Quarantine(self._database)
         self.plans = Plans(self._database)
         self.replicas = Replicas(self._database)
+        self.summaries = Summaries(self._database)
 
     def __enter__(self) -> "Ledger":
         return self

@@ -102,6 +102,11 @@ class Repairs:
         """All repairs of a run, newest checkpoint first."""
         return self._all(run_id=run_id)
 
+    def page_of_run(self, run_id: UUID, limit: int) -> list[Repair]:
+        """The first repairs of a run, newest checkpoint first."""
+        rows = self._database.rows(repairs.repairs_page(run_id=run_id, limit=limit))
+        return [repairs.repair_of(row) for row in rows]
+
     def what_to_undo(
         self, store_key: str, *, thread_id: str | None = None, run_id: UUID | None = None
     ) -> Iterator[Repair]:

@@ -1,15 +1,12 @@
 """A past run as one HTML file that needs nothing from elsewhere and runs nothing."""
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
 from typing import IO
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from repair_service.ledger.records.run import Run
@@ -17,28 +14,15 @@ from repair_service.report.advice import headline, notes_of, steps_of
 from repair_service.report.charts import charts_of
 from repair_service.report.facts import facts_of, policy_of, selection_of
 from repair_service.report.overview import GROUPS, FindingsAnew, Group, Overview, Sums
+from repair_service.report.page import digest, page_environment, report_style
 from repair_service.report.rows import Row, row_of
 from repair_service.report.table import printable
-from repair_service.report.wording import counted, said_time
 
 MOST_ROWS = 10_000
 """Threads that are listed: 15 MB of HTML, about what a browser still scrolls at ease."""
 
 PIECES_AT_ONCE = 200
 """Pieces of the template that are joined before they are written: about ten threads."""
-
-MARKS = {
-    "failed": "✕",
-    "unreadable": "?",
-    "manual": "!",
-    "repairable": "→",
-    "drifted": "»",
-    "repaired": "✓",
-    "waiting": "…",
-    "active": "•",
-    "healthy": "✓",
-}
-"""A sign for each verdict, for those who do not tell the colours apart at a glance."""
 
 _SWITCH = re.compile(r"(?<!\S)--[a-z][a-z-]*( [a-z_]+(?=\s+mends))?")
 
@@ -75,13 +59,13 @@ def write_html(out: IO[str], run: Run, findings: FindingsAnew, *, most: int = MO
     overview = Overview.of(findings())
     sums = Sums.of(run, overview)
     verdict_line, tone = headline(run, sums)
-    style = _style()
+    style = report_style()
     stream = (
         _environment()
         .get_template("report.html.jinja")
         .stream(
             style=Markup(style),  # noqa: S704  # the package's own file
-            style_digest=_digest(style),
+            style_digest=digest(style),
             run=run,
             verb=printable(run.verb),
             store=printable(run.store),
@@ -121,17 +105,8 @@ def _rows(findings: FindingsAnew, group: Group, most: int) -> Iterator[Row]:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("repair_service.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["counted"] = counted
-    environment.filters["time"] = said_time
+    environment = page_environment("repair_service.report")
     environment.filters["switches"] = _switches
-    environment.globals["marks"] = MARKS
     return environment
 
 
@@ -139,12 +114,3 @@ def _switches(text: str) -> Markup:
     """The text, escaped, with its `--switches` as code, so that no line breaks in one."""
     escaped = _SWITCH.sub(r'<code class="switch">\g<0></code>', str(escape(text)))
     return Markup(escaped)  # noqa: S704  # escaped before the only markup was put in
-
-
-def _style() -> str:
-    return (files("repair_service.report") / "templates" / "report.css").read_text("utf-8")
-
-
-def _digest(style: str) -> str:
-    """The style's hash, by which the Content-Security-Policy allows it and no other."""
-    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

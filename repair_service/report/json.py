@@ -17,16 +17,17 @@ IN_MEMORY = 4 * 1024 * 1024
 class JsonReport:
     """Writes the document at the end, since the totals stand before the items."""
 
-    def __init__(self, out: IO[str]) -> None:
+    def __init__(self, out: IO[str], *, in_memory: int = IN_MEMORY) -> None:
         """Prepare a document.
 
         Args:
             out: Where it is written to.
+            in_memory: Bytes of items kept in memory; 0 for all of them.
         """
         self._out = out
         self._encoder = msgspec.json.Encoder()
         self._items = tempfile.SpooledTemporaryFile(  # noqa: SIM115  # open until the end
-            max_size=IN_MEMORY, mode="w+", encoding="utf-8", newline=""
+            max_size=in_memory, mode="w+", encoding="utf-8", newline=""
         )
         self._count = 0
 
