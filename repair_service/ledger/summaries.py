@@ -9,13 +9,14 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from repair_service.ledger.database import Database
-from repair_service.ledger.records.summary import LastWhole, RunsOfVerb, StoreSummary
+from repair_service.ledger.records.summary import LastWhole, RunsOfVerb, Share, StoreSummary
 from repair_service.ledger.statements import summary
 
 MOST_NAMES = 20
 """Tools, and models, that are counted by name: more would be as many series in a monitor."""
 
-Shares = tuple[dict[str | None, int], dict[str | None, int], datetime | None]
+Counted = tuple[tuple[Share, ...], tuple[Share, ...], datetime | None]
+"""Tools, models, and the oldest head that is left to repair."""
 
 
 class Summaries:
@@ -26,7 +27,7 @@ class Summaries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._counted: dict[str, tuple[tuple[UUID, ...], Shares]] = {}
+        self._counted: dict[str, tuple[tuple[UUID, ...], Counted]] = {}
 
     def of(self, store_key: str) -> StoreSummary:
         """The summary of one store; of one that the ledger does not know, nothing but zeros."""
@@ -58,15 +59,15 @@ class Summaries:
             )
         return None
 
-    def _shares(self, store_key: str, run_ids: tuple[UUID, ...]) -> Shares:
-        known, shares = self._counted.get(store_key, ((), ({}, {}, None)))
+    def _shares(self, store_key: str, run_ids: tuple[UUID, ...]) -> Counted:
+        known, shares = self._counted.get(store_key, ((), ((), (), None)))
         if known == run_ids:
             return shares
         tools, models = (
-            {
-                row.name: row.number
+            tuple(
+                Share(row.name, row.number)
                 for row in self._database.rows(summary.most_frequent(run_ids, field, MOST_NAMES))
-            }
+            )
             for field in ("tool_name", "model")
         )
         oldest = self._database.rows(summary.oldest_repairable(run_ids))[0][0]

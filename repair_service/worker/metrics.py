@@ -4,7 +4,7 @@ Cardinality is bounded: stores, schedules and replicas are those of the settings
 kinds and exit codes are few, and tools and models are the most frequent ones and `other`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from repair_service import __version__
-from repair_service.ledger.records.summary import LastWhole, RunsOfVerb, StoreSummary
+from repair_service.ledger.records.summary import LastWhole, RunsOfVerb, Share, StoreSummary
 from repair_service.repair.verdict import FaultKind, Verdict
 from repair_service.report.table import printable
 from repair_service.worker.state import WorkerState
@@ -173,20 +173,20 @@ def _faults(whole: Mapping[str, LastWhole]) -> Iterator[Metric]:
     for name, each in whole.items():
         for kind in FaultKind:
             kinds.add_metric([name, kind.value], each.kinds.get(kind.value, 0))
-        for family, counts in ((tools, each.tools), (models, each.models)):
-            for value, count in _most(counts, sum(each.kinds.values())).items():
+        for family, shares in ((tools, each.tools), (models, each.models)):
+            for value, count in _most(shares, sum(each.kinds.values())).items():
                 family.add_metric([name, value], count)
     yield kinds
     yield tools
     yield models
 
 
-def _most(counts: Mapping[str | None, int], total: int) -> dict[str, int]:
+def _most(shares: Sequence[Share], total: int) -> dict[str, int]:
     """The most frequent names and, where there are more, the others as one."""
     shown: dict[str, int] = {}
-    for name, count in sorted(counts.items(), key=lambda each: -each[1])[:MOST_NAMES]:
-        said = UNNAMED if name is None else printable(name)
-        shown[said] = shown.get(said, 0) + count
+    for share in shares[:MOST_NAMES]:
+        said = UNNAMED if share.name is None else printable(share.name)
+        shown[said] = shown.get(said, 0) + share.count
     others = total - sum(shown.values())
     if others > 0:
         shown[OTHER] = shown.get(OTHER, 0) + others

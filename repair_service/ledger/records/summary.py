@@ -7,6 +7,14 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the faults are of one tool or model; None for those whose rows do not say."""
+
+    name: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class LastWhole:
     """What the last run that saw the whole store found; of all of its shards together.
 
@@ -16,8 +24,8 @@ class LastWhole:
         threads, heads: How many were looked at.
         verdicts: Heads by verdict.
         kinds: Faults by kind.
-        tools, models: Faults by tool and by model: the most frequent ones, then None for those
-            whose rows do not say. What is missing from the sum of `kinds` is of others.
+        tools, models: Faults by tool and by model, the most frequent ones first. What is missing
+            from the sum of `kinds` is of others.
         oldest_repairable: When the oldest head was written that has a patch which is not written.
     """
 
@@ -27,8 +35,8 @@ class LastWhole:
     heads: int
     verdicts: Mapping[str, int]
     kinds: Mapping[str, int]
-    tools: Mapping[str | None, int]
-    models: Mapping[str | None, int]
+    tools: tuple[Share, ...]
+    models: tuple[Share, ...]
     oldest_repairable: datetime | None
 
 

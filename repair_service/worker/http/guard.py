@@ -1,9 +1,9 @@
 """Around every request: who may ask, what a browser may do with the answer, no traceback."""
 
-import logging
 import os
 import traceback
 
+import structlog
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +30,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-log = logging.getLogger(__name__)
+_log = structlog.get_logger("repair_service.worker")
 
 
 class Guard:
@@ -74,4 +74,4 @@ def _say_unexpected(error: Exception) -> None:
     """Its kind and place, not its text, which may hold content."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(last.filename)}, line {last.lineno}"
-    log.error("unexpected %s in %s", type(error).__name__, place)
+    _log.error("a request failed", error=type(error).__name__, place=place)

@@ -134,12 +134,14 @@ def _card(store: StoreState, summary: StoreSummary | None, now: datetime) -> Sto
     if summary is None or summary.whole is None:
         return StoreCard(store, None, (), "")
     whole = summary.whole
-    named = [(name, count) for name, count in whole.tools.items() if name is not None]
+    named = [share for share in whole.tools if share.name is not None]
     return StoreCard(
         state=store,
         whole=whole,
         tiles=tuple(_tiles(summary, whole, now)),
-        tools=", ".join(f"{printable(name)} {count:,}" for name, count in named[:MOST_TOOLS]),
+        tools=", ".join(
+            f"{printable(share.name or '')} {share.count:,}" for share in named[:MOST_TOOLS]
+        ),
     )
 
 

@@ -43,7 +43,7 @@ def problem_response(problem: Problem) -> Response:
         "detail": problem.detail,
     }
     response = Response(
-        msgspec.json.encode(document), status_code=problem.status, media_type=MEDIA_TYPE
+        msgspec.json.encode(document) + b"\n", status_code=problem.status, media_type=MEDIA_TYPE
     )
     for name, value in problem.headers:
         response.headers.append(name, value)
