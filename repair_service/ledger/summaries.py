@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from repair_service.ledger.database import Database
+from repair_service.ledger.records.base import Earlier
 from repair_service.ledger.records.summary import LastWhole, RunsOfVerb, Share, StoreSummary
 from repair_service.ledger.statements import summary
 
@@ -43,9 +44,9 @@ class Summaries:
     def _whole(self, store_key: str) -> LastWhole | None:
         for newest in self._database.rows(summary.newest_whole_run(store_key)):
             rows = self._database.rows(summary.newest_of_shards(store_key, newest.shard_count))
-            run_ids = tuple(row.id for row in rows)
+            run_ids = tuple(run_id for row in rows for run_id in (row.id, *_earlier(row.selection)))
             tools, models, oldest = self._shares(store_key, run_ids)
-            said = [row.totals or {} for row in rows]
+            said = [row.totals for row in self._database.rows(summary.totals_of(run_ids))]
             return LastWhole(
                 runs=run_ids,
                 at=min(row.started_at for row in rows),
@@ -73,6 +74,12 @@ class Summaries:
         oldest = self._database.rows(summary.oldest_repairable(run_ids))[0][0]
         self._counted[store_key] = (run_ids, (tools, models, oldest))
         return tools, models, oldest
+
+
+def _earlier(selection: Mapping[str, Any]) -> tuple[UUID, ...]:
+    """The runs that a run went on from where they were cut short: it is whole with them only."""
+    earlier = Earlier.within(selection)
+    return () if earlier is None else earlier.runs
 
 
 def _summed(said: Sequence[Mapping[str, Any]], name: str) -> dict[str, int]:

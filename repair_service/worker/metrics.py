@@ -139,7 +139,7 @@ def _heads(whole: Mapping[str, LastWhole], now: datetime) -> Iterator[Metric]:
     heads = _gauge(
         "heads",
         "Heads (the newest checkpoints of a thread and namespace) by verdict, as that run left "
-        "them.",
+        "them. An incremental run looks at no healthy head that has not changed, nor counts it.",
         "store",
         "verdict",
     )

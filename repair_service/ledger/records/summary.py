@@ -19,9 +19,10 @@ class LastWhole:
     """What the last run that saw the whole store found; of all of its shards together.
 
     Attributes:
-        runs: The runs, one a shard.
+        runs: The runs: one a shard, each followed by those that it went on from.
         at: When the oldest of them began.
-        threads, heads: How many were looked at.
+        threads, heads: How many were looked at; by an incremental run, all that are not healthy and
+            those that have changed.
         verdicts: Heads by verdict.
         kinds: Faults by kind.
         tools, models: Faults by tool and by model, the most frequent ones first. What is missing

@@ -45,7 +45,7 @@ def newest_whole_run(store_key: str) -> Select[Any]:
 def newest_of_shards(store_key: str, shard_count: int) -> Select[Any]:
     """The last whole run of each shard."""
     return (
-        select(runs.c.id, runs.c.started_at, runs.c.totals)
+        select(runs.c.id, runs.c.selection, runs.c.started_at)
         .where(
             runs.c.store_key == store_key,
             runs.c.shard_count == shard_count,
@@ -55,6 +55,11 @@ def newest_of_shards(store_key: str, shard_count: int) -> Select[Any]:
         .distinct(runs.c.shard_index)
         .order_by(runs.c.shard_index, runs.c.started_at.desc())
     )
+
+
+def totals_of(run_ids: Sequence[UUID]) -> Select[Any]:
+    """What these runs counted."""
+    return select(runs.c.totals).where(runs.c.id.in_(run_ids), runs.c.totals.is_not(None))
 
 
 def oldest_repairable(run_ids: Sequence[UUID]) -> Select[Any]:

@@ -1,16 +1,17 @@
 """What the status page says, from what the worker and the ledger know."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from repair_service.ledger.records.run import Run
 from repair_service.ledger.records.summary import LastWhole, StoreSummary
+from repair_service.repair.durations import said_duration
 from repair_service.report.advice import EXIT_CODES
 from repair_service.report.overview import GROUPS
 from repair_service.report.runs import said_totals
 from repair_service.report.table import printable
-from repair_service.report.wording import counted, said_duration
+from repair_service.report.wording import counted
 from repair_service.worker.http.probes import unready
 from repair_service.worker.state import StoreState, WorkerState
 
@@ -22,9 +23,20 @@ LONGEST_RUN = timedelta(hours=6)
 
 MOST_TOOLS = 4
 
-OUTCOMES = {0: ("repaired", "done"), 2: ("repairable", "faults left")}
+OUTCOMES = {
+    0: ("repaired", "done"),
+    2: ("repairable", "faults left"),
+    3: ("manual", "in part"),
+    4: ("drifted", "stale"),
+    5: ("manual", "refused"),
+    130: ("drifted", "stopped"),
+    143: ("drifted", "stopped"),
+}
 FAILED = ("failed", "failed")
 """Style and word by exit code; the report says the rest."""
+
+PLAIN = frozenset({0, 2})
+"""Exit codes whose word says enough."""
 
 Summaries = Mapping[str, StoreSummary]
 
@@ -68,7 +80,7 @@ class RunRow:
     Attributes:
         run: The run.
         style, word: How it ended.
-        meaning: What its exit code means; empty while it has none.
+        meaning: What its exit code means, where the word does not say it.
         took: How long; empty while it goes on.
         counted: What it counted.
         has_report: Whether it looked at heads.
@@ -116,9 +128,9 @@ def _findings(summaries: Summaries) -> tuple[str, str]:
     return "Nothing is wrong.", "good"
 
 
-def notes(state: WorkerState, summaries: Summaries | None, now: datetime) -> Iterator[str]:
-    """What is wrong with the worker itself, each with its remedy."""
-    yield from unready(state)
+def notes(state: WorkerState, summaries: Summaries | None) -> Iterator[str]:
+    """What is wrong with the worker itself, each with its remedy; the stores say it of theirs."""
+    yield from unready(replace(state, stores=()))
     if summaries is None and state.ledger_problem is None:
         yield "The ledger did not answer, so this page shows neither findings nor runs. Try again."
     if state.paused:
@@ -149,11 +161,12 @@ def _tiles(summary: StoreSummary, whole: LastWhole, now: datetime) -> Iterator[T
     yield Tile(f"heads looked at, of {counted(whole.threads, 'thread')}", f"{whole.heads:,}")
     for number, group in enumerate(GROUPS):
         count = _of_group(whole, number)
-        if group.name not in ("repaired", "healthy"):
-            yield Tile(group.title.lower(), f"{count:,}", group.name if count else "none")
-    if whole.oldest_repairable is not None:
-        age = said_duration((now - whole.oldest_repairable).total_seconds())
-        yield Tile("the oldest of them", age, "sweep")
+        if group.name in ("repaired", "healthy"):
+            continue
+        yield Tile(group.title.lower(), f"{count:,}", group.name if count else "none")
+        if group.name == "sweep" and whole.oldest_repairable is not None:
+            age = said_duration((now - whole.oldest_repairable).total_seconds())
+            yield Tile("the oldest that is left", age, group.name)
     put_in = [
         counted(summary.salvaged, "salvaged result"),
         counted(summary.placeholders, "placeholder"),
@@ -184,11 +197,15 @@ def _row(run: Run, now: datetime) -> RunRow:
         run=run,
         style=style,
         word=word,
-        meaning=f"exit {code}: {EXIT_CODES.get(code, 'not known')}" if code is not None else "",
+        meaning="" if code is None or code in PLAIN else _meaning(code),
         took=said_duration((run.finished_at - run.started_at).total_seconds()),
         counted=said_totals(run),
         has_report=run.verb != "undo",
     )
+
+
+def _meaning(code: int) -> str:
+    return f"exit {code}: {EXIT_CODES[code]}" if code in EXIT_CODES else f"exit {code}"
 
 
 def refreshes(state: WorkerState, runs: Sequence[Run], now: datetime) -> bool:

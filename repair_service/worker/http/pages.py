@@ -41,7 +41,7 @@ async def status(request: Request) -> Response:
         now=now,
         headline=headline,
         tone=tone,
-        notes=list(overview.notes(state, summaries, now)),
+        notes=list(overview.notes(state, summaries)),
         cards=overview.cards(state, summaries or {}, now),
         runs=overview.run_rows(runs, now),
         ledger_read=summaries is not None,

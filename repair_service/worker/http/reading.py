@@ -15,6 +15,7 @@ from repair_service.report.past import ending_of
 from repair_service.report.runs import past_repair, past_run
 from repair_service.report.thread import view_thread
 from repair_service.report.transcript import HeadView
+from repair_service.store.connection import Bounds
 from repair_service.store.gateway import Store
 from repair_service.worker.http.probes import as_json
 from repair_service.worker.http.problems import Problem
@@ -190,7 +191,7 @@ def _look(door: StoreDoor, thread_id: str, *, content: bool) -> list[HeadView] |
         door.url,
         schema=door.schema,
         aes_key=door.aes_key,
-        statement_timeout_ms=int(STATEMENT_SECONDS * 1000),
+        bounds=Bounds(statement_timeout=int(STATEMENT_SECONDS * 1000)),
         application_name="repair-service page",
         read_only=True,
     ) as store:

@@ -1,17 +1,20 @@
 """Pages: in the look of the reports, complete without a script."""
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from repair_service import __version__
+from repair_service.repair.durations import said_duration
 from repair_service.report.page import page_environment, report_style
 from repair_service.report.table import printable
-from repair_service.report.wording import said_duration
+
+_COMMAND = re.compile(r"`([^`]+)`")
 
 
 @cache
@@ -37,7 +40,14 @@ def _environment() -> Environment:
     environment = page_environment("repair_service.worker.http")
     environment.filters["duration"] = said_duration
     environment.filters["printable"] = printable
+    environment.filters["code"] = _code
     styles = (report_style(), page_style())
     environment.globals["styles"] = [Markup(each) for each in styles]  # noqa: S704  # our own files
     environment.globals["version"] = __version__
     return environment
+
+
+def _code(text: str) -> Markup:
+    """The text, escaped, with what stands between backquotes as code."""
+    escaped = _COMMAND.sub(r"<code>\g<1></code>", str(escape(text)))
+    return Markup(escaped)  # noqa: S704  # escaped before the only markup was put in
