@@ -68,7 +68,9 @@ def _is_plain(rows: HeadRows) -> bool:
         if type(versions) is not dict or not _are_texts(versions):
             return False
     versions = document.get("channel_versions")
-    return type(versions) is dict and _are_texts(versions) and are_version_texts(versions.values())
+    if type(versions) is not dict or (SENDS in versions and SENDS not in rows.blobs):
+        return False
+    return _are_texts(versions) and are_version_texts(versions.values())
 
 
 def _are_texts(versions: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from repair_service.checkpoint.head import Layout
-from repair_service.checkpoint.layout import PARENT_SENDS_LAYOUTS
+from repair_service.checkpoint.layout import PARENT_SENDS_LAYOUTS, channel_versions
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.checkpoint.triggers import SENDS
 from repair_service.checkpoint.values import constructed, decode, encode
@@ -51,6 +51,9 @@ def _values(rows: HeadRows, layout: Layout) -> list[Any]:
                 raise Unreadable(write.problem)
         return [decode(write.type, write.blob) for write in writes]
     blob = rows.blobs.get(SENDS)
+    if blob is None and SENDS in channel_versions(rows.row):
+        # A list never stands in the checkpoint itself, and an empty one has its row too.
+        raise Unreadable("the blob of the scheduled Sends is missing; restore it from a backup")
     if blob is None or blob.type == "empty":
         return []
     if blob.problem is not None:

@@ -21,6 +21,7 @@ class Findings:
         open_calls: The calls that have no result in the list.
         step_calls: Those of them that belong to the last message but for results: the calls that
             the pending step is about.
+        called: The ids of all calls of that message where some of them are open.
         salvaged: The real results found for open calls.
         beside: The channels that a dropped task wrote beside a result, so that it is not taken.
         allow: The kinds that the operator allowed to be mended.
@@ -30,6 +31,7 @@ class Findings:
     findings: tuple[Finding, ...]
     open_calls: tuple[OpenCall, ...]
     step_calls: tuple[OpenCall, ...]
+    called: frozenset[str]
     salvaged: Salvaged
     beside: frozenset[str]
     allow: frozenset[str]
@@ -84,8 +86,17 @@ def examine(
     dropped = from_ancestors(head, transcript, channel, ancestors, others)
     salvaged |= dropped.results
     salvaged = named(head, channel, transcript, salvaged)
-    findings = find_faults(messages, salvage=salvaged, allow=allow, start=start)
-    return Findings(findings, calls, step_calls, salvaged, dropped.beside, allow, start)
+    stepping = messages[tail].calls if tail is not None and step_calls else ()
+    return Findings(
+        findings=find_faults(messages, salvage=salvaged, allow=allow, start=start),
+        open_calls=calls,
+        step_calls=step_calls,
+        called=frozenset(call.id for call in stepping if call.id),
+        salvaged=salvaged,
+        beside=dropped.beside,
+        allow=allow,
+        start=start,
+    )
 
 
 def faults_of(channel: str, transcript: Transcript, found: Findings) -> tuple[Fault, ...]:

@@ -30,7 +30,7 @@ from repair_service.repair.route import (
     started_nodes,
     tool_steps,
 )
-from repair_service.repair.step import Step, judge_step, lost_by_keeping
+from repair_service.repair.step import Step, judge_rest, judge_step
 from repair_service.repair.verdict import Policy, Resume, Verdict
 from repair_service.repair.waits import declared_wait, open_question, still_active
 from repair_service.transcript.fault import Finding
@@ -263,19 +263,17 @@ class _Case:
         history: Sequence[ToolStep],
     ) -> Step:
         """What becomes of the pending tasks."""
-        stepping = [name for name in found if found[name].step_calls]
-        pending = any(task.node for task in head.tasks)
-        step = Step(consumed=False, obstacle=lost_by_keeping(head))
-        if stepping and pending:
-            name = stepping[0]
-            tail = found[name].step_calls[0][0]
-            message = transcripts[name].messages[tail]
+        called = {
+            name: found[name].called if name in found else frozenset[str]() for name in transcripts
+        }
+        step = judge_rest(head, called)
+        if any(called.values()) and any(task.node for task in head.tasks):
             ran = pulled_nodes(self.thread.ancestors.get(head.row.checkpoint_ns, ()))
 
             def tool_nodes() -> frozenset[str]:
                 return self.policy.tool_nodes | self._fleets_tool_nodes(head)
 
-            step = judge_step(head, frozenset(transcripts), message, history, ran, tool_nodes)
+            step = judge_step(head, called, history, ran, tool_nodes)
         below = live_below(head.row.checkpoint_ns, self.heads)
         if not step.consumed and not step.obstacle and below:
             return replace(

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import BlobRow, HeadRows
 from repair_service.checkpoint.sends import scheduled_sends
 from repair_service.checkpoint.tasks import read_head
+from repair_service.checkpoint.triggers import SENDS
 from repair_service.errors import Unreadable
 
 
@@ -48,8 +49,10 @@ def schedules_again(child: HeadRows, call_id: str, started: Collection[str]) -> 
     source = metadata.get("source") if isinstance(metadata, dict) else None
     if source != "update" or is_patch(child.row):
         return False
+    # Of an ancestor no blobs are loaded; what it schedules is looked for in its writes below.
+    unloaded = {SENDS: BlobRow(SENDS, "", "empty", None), **child.blobs}
     try:
-        tasks = read_head(child).tasks
+        tasks = read_head(replace(child, blobs=unloaded)).tasks
         # What an update schedules is among its own writes (langgraph/pregel/main.py).
         sends = scheduled_sends(replace(child, parent_writes=child.writes), "python-3")
     except Unreadable:

@@ -5,7 +5,7 @@ given up. So every unfinished task must be one that answers the calls, and every
 one must be of a kind whose merge is known.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from repair_service.checkpoint.compose import keeps_tasks
@@ -22,7 +22,6 @@ from repair_service.repair.route import (
     trigger_writes,
 )
 from repair_service.repair.salvage import BOOKKEEPING, CALLED, written_messages
-from repair_service.transcript.message import Message
 
 DEFAULT_TOOL_NODE = "tools"
 """The name that ToolNode, create_react_agent and create_agent give the node."""
@@ -78,18 +77,17 @@ class Step:
 
 def judge_step(
     head: Head,
-    channels: frozenset[str],
-    message: Message,
+    called: Mapping[str, frozenset[str]],
     history: Sequence[ToolStep],
     ran: frozenset[str],
     tool_nodes: Callable[[], frozenset[str]],
 ) -> Step:
-    """Decide about the tasks pending behind an AI message whose calls are open.
+    """Decide about the tasks pending behind AI messages whose calls are open.
 
     Args:
         head: The head.
-        channels: The transcript channels.
-        message: The AI message.
+        called: By transcript channel, the ids of the calls of its last AI message where some of
+            them are open; empty for a list in which none is.
         history: The tool steps that the thread went through before.
         ran: The nodes whose earlier runs the thread's rows show.
         tool_nodes: Gives the nodes that run tools by the operator's or other threads' word; asked
@@ -108,15 +106,17 @@ def judge_step(
         return Step(consumed=False, obstacle=lost_by_keeping(head))
     if any(task.kind == "pull" and task.node not in running for task in tasks):
         running |= tool_nodes()
-    calls = {call.id for call in message.calls if call.id}
-    obstacle = _unfinished_obstacle(unfinished, calls, running, ran)
+    calls = frozenset().union(*called.values())
+    obstacle = _unplaced_obstacle(head, called) or _unfinished_obstacle(
+        unfinished, calls, running, ran
+    )
     for task in tasks:
-        obstacle = obstacle or _writes_obstacle(head, task, channels, calls)
-    obstacle = obstacle or _stray_obstacle(head, channels, calls)
+        obstacle = obstacle or _writes_obstacle(head, task, called)
+    obstacle = obstacle or stray_obstacle(head, called)
     if obstacle:
         return Step(consumed=True, obstacle=obstacle)
     finished = [task for task in tasks if task.finished]
-    siblings = [task for task in finished if _runs_tools(task, channels, calls, running)]
+    siblings = [task for task in finished if _runs_tools(task, called.keys(), calls, running)]
     if not siblings and not unfinished:
         names = ", ".join(repr(task.node) for task in finished)
         obstacle = (
@@ -133,12 +133,14 @@ def judge_step(
             write.channel
             for task in finished
             for write in task.writes
-            if write.channel in head.delta_channels and write.channel not in channels
+            if write.channel in head.delta_channels and write.channel not in called
         ),
     )
 
 
-def _runs_tools(task: Task, channels: frozenset[str], calls: set[str], running: set[str]) -> bool:
+def _runs_tools(
+    task: Task, channels: Iterable[str], calls: frozenset[str], running: set[str]
+) -> bool:
     """Whether a finished task is one of those that answer the calls, and not one beside them."""
     if task.kind == "push":
         return bool(set(task.call_ids) & calls)
@@ -154,6 +156,28 @@ def _written_triggers(head: Head, tasks: Sequence[Task]) -> dict[str, Value]:
     for task in tasks:
         route |= trigger_writes(head, task.writes, task.node)
     return route
+
+
+def judge_rest(head: Head, called: Mapping[str, frozenset[str]]) -> Step:
+    """Decide about a head whose calls, if any are open in its last message, no task is to answer.
+
+    Its tasks stay pending, and the calls are answered where they stand.
+    """
+    obstacle = lost_by_keeping(head)
+    if not obstacle and any(called.values()):
+        obstacle = _unknown_obstacle(head) or stray_obstacle(head, called)
+    return Step(consumed=False, obstacle=obstacle)
+
+
+def _unknown_obstacle(head: Head) -> str | None:
+    """Why nobody knows whether a node is pending: no rows show who reads a node's own channel."""
+    unknown = sorted(name for task in head.tasks if task.node is None for name in task.triggers)
+    if not unknown:
+        return None
+    return (
+        f"the rows do not tell whether a node is pending behind {unknown[0]!r}; if one is, "
+        "invoke(None) runs it, and if none is, a result for each call by update_state goes on"
+    )
 
 
 def _pulled_node(tasks: Sequence[Task]) -> str | None:
@@ -183,7 +207,7 @@ def lost_by_keeping(head: Head) -> str | None:
 
 
 def _unfinished_obstacle(
-    unfinished: Sequence[Task], calls: set[str], running: set[str], ran: frozenset[str]
+    unfinished: Sequence[Task], calls: frozenset[str], running: set[str], ran: frozenset[str]
 ) -> str | None:
     """Why giving up the unfinished tasks would lose work that is not a tool call's."""
     strangers = [
@@ -212,14 +236,30 @@ def _unfinished_obstacle(
     return None
 
 
+def _unplaced_obstacle(head: Head, called: Mapping[str, frozenset[str]]) -> str | None:
+    """Why it is not known which calls the pending tasks answer, where lists have different ones.
+
+    A Send says which call it is for; a node that is pending reads one list, and the rows do not say
+    which.
+    """
+    lists = sorted(name for name, calls in called.items() if calls)
+    if len({called[name] for name in lists}) < 2:
+        return None
+    carried = {call for task in head.tasks for call in task.call_ids}
+    if all(called[name] <= carried for name in lists):
+        return None
+    return (
+        f"the lists {lists[0]!r} and {lists[1]!r} have calls of their own without a result, and "
+        "the rows do not tell which of them the pending tasks answer"
+    )
+
+
 def _is_hook(node: str | None) -> bool:
     """Whether a node is one that create_agent or create_react_agent puts around its model."""
     return node in HOOKS or (node or "").endswith(HOOK_ENDS)
 
 
-def _writes_obstacle(
-    head: Head, task: Task, channels: frozenset[str], calls: set[str]
-) -> str | None:
+def _writes_obstacle(head: Head, task: Task, called: Mapping[str, frozenset[str]]) -> str | None:
     """Why the writes of a task cannot be taken up; None where they can or there are none."""
     if task.writes and not task.proven:
         return f"pending writes at {task.node!r} cannot be shown to be that task's own"
@@ -232,7 +272,7 @@ def _writes_obstacle(
             return f"a pending write of {task.node!r} cannot be read: {write.problem}"
         known = (
             write.idx < 0
-            or write.channel in channels
+            or write.channel in called
             or write.channel in head.delta_channels
             or write.channel in BOOKKEEPING
             or is_trigger(write.channel, head.layout, task.node)
@@ -242,25 +282,26 @@ def _writes_obstacle(
                 f"a finished call wrote the channel {write.channel!r}, "
                 "whose merge rule the rows do not tell"
             )
-    for channel in channels:
+    for channel, calls in called.items():
         for message in written_messages(task.writes, channel):
             if message.kind != "tool" or message.answers not in calls:
                 return f"a finished call wrote more than its result to the channel {channel!r}"
     return None
 
 
-def _stray_obstacle(head: Head, channels: frozenset[str], calls: set[str]) -> str | None:
+def stray_obstacle(head: Head, called: Mapping[str, frozenset[str]]) -> str | None:
     """Why a result that no pending task wrote stands in the way of a placeholder for its call.
 
     It cannot be shown to be the call's own, nor that there is none.
     """
+    calls = frozenset().union(*called.values())
     own = [
         write
         for write in head.stray_writes
         if write.task_id != NULL_TASK and not write.task_path.startswith(NOT_OWN_PATHS)
     ]
     taken = [write for task in head.tasks if task.finished for write in task.writes]
-    for channel in channels:
+    for channel in called:
         answered = {message.answers for message in readable_messages(taken, channel)}
         for message in readable_messages(own, channel):
             if message.kind == "tool" and message.answers in calls - answered:

@@ -70,6 +70,11 @@ def declared_wait(
         task.node for task in head.tasks
     )
     if at_rest and AT_REST not in policy.allow and not is_patch(head.row):
+        if head.tasks:
+            return (
+                "nothing is known to be pending behind its last call: either the client is to "
+                "answer it, or a node that the rows do not name"
+            )
         return (
             "nothing is pending behind its last call, so the client is to answer it; "
             "--allow at_rest repairs it"
