@@ -9,6 +9,7 @@ from uuid import UUID
 
 from repair_service.cli.opening import store_address
 from repair_service.cli.settings import Settings
+from repair_service.cli.telling import send_due, tells, webhook_of
 from repair_service.errors import LedgerError, Refused, RepairServiceError, UsageError
 from repair_service.store.gateway import Store
 
@@ -55,12 +56,17 @@ def open_ledger(settings: Settings, store: Store, *, writes: bool) -> Iterator[O
         store: The store, for what an earlier run left open between two databases.
         writes: Whether the run writes to the store.
 
+    At the end of a run that writes, what is due is sent to the webhook, where one is set.
+
     Raises:
-        UsageError: An address cannot be read, or the reason is missing that the settings require.
+        UsageError: An address cannot be read, the webhook cannot be used, or the reason is missing
+            that the settings require.
         Refused: The settings require a reason, and there is no ledger to keep it.
         StoreUnreachable, LedgerError: One of the two was lost while it was being opened.
     """
     check_reason(settings, writes=writes)
+    if writes:
+        webhook_of(settings)  # what is wrong with it is said before anything is written
     from repair_service.ledger import migrate
 
     url = ledger_address(settings)
@@ -69,12 +75,16 @@ def open_ledger(settings: Settings, store: Store, *, writes: bool) -> Iterator[O
         if writes and settings.require_reason:
             raise Refused(f"A reason is required, and cannot be kept. {availability.why}")
         print(f"Note: {availability.why}", file=sys.stderr)
+        if writes and tells(settings):
+            print("Note: without a ledger the webhook is told of nothing.", file=sys.stderr)
         yield None
         return
     from repair_service.ledger.gateway import Ledger
 
-    with Ledger(url) as ledger:
+    with Ledger(url, tells=tells(settings)) as ledger:
         yield known_store(settings, store, ledger)
+        if writes:
+            send_due(settings, ledger)
 
 
 @contextmanager
@@ -94,7 +104,7 @@ def needed_ledger(settings: Settings, what: str) -> Iterator["Ledger"]:
     url = ledger_address(settings)
     if remedy := migrate.check(url).remedy:
         raise LedgerError(f"{what} needs the ledger. {remedy}")
-    with Ledger(url) as ledger:
+    with Ledger(url, tells=tells(settings)) as ledger:
         yield ledger
 
 

@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 from repair_service import __version__
 from repair_service.cli.ledger import OpenLedger, ledger_address
 from repair_service.cli.settings import Settings
+from repair_service.cli.telling import tells
 from repair_service.cli.variables import aes_key
 from repair_service.errors import LedgerError
 from repair_service.store.gateway import Store
@@ -155,7 +156,7 @@ def record_in_job(
     from repair_service.ledger.gateway import Ledger
     from repair_service.sweep.run_record import Look
 
-    with Ledger(ledger_address(settings)) as ledger:
+    with Ledger(ledger_address(settings), tells=tells(settings)) as ledger:
         if not keeps:
             yield Look(ledger, run.store.key, most_repairs=settings.max_repairs_per_thread)
             return

@@ -103,7 +103,7 @@ def repair(
             ),
         )
         check_threads_exist(settings, outcome)
-        raise typer.Exit(int(outcome.code))
+    raise typer.Exit(int(outcome.code))
 
 
 def _advise(outcome: "Outcome", flags: Mapping[str, Any], thread_id: str) -> str | None:

@@ -30,6 +30,7 @@ from pydantic_settings import (
 
 from repair_service.cli.placeholders import PlaceholderSettings
 from repair_service.cli.shards import parse_shard
+from repair_service.cli.telling import WebhookSettings
 from repair_service.cli.times import parse_duration, parse_time, say_time
 from repair_service.cli.toml_file import read_toml
 from repair_service.cli.variables import check_variables
@@ -132,6 +133,7 @@ class Settings(BaseSettings):
     allow: Names = ()
     last: int | None = Field(default=None, ge=1)
     placeholder: PlaceholderSettings = PlaceholderSettings()
+    webhook: WebhookSettings = WebhookSettings()
     reason: str | None = None
     require_reason: bool = False
     actor: str | None = None
@@ -233,7 +235,7 @@ class Settings(BaseSettings):
 
     def options(self) -> dict[str, Any]:
         """The settings for a report: by their flags' names, without the addresses."""
-        shown = self.model_dump(mode="json", exclude={*_SECRET, "placeholder"})
+        shown = self.model_dump(mode="json", exclude={*_SECRET, "placeholder", "webhook"})
         return {_said(name): value for name, value in shown.items()}
 
 
@@ -280,10 +282,10 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
     try:
         return settings(**(unset | given))
     except SettingsError:
-        # Only the placeholder is a table, and only the environment has to spell one out.
+        # Only two settings are tables, and only the environment has to spell one out.
         raise UsageError(
-            "REPAIR_PLACEHOLDER is a table; set REPAIR_PLACEHOLDER__INTERRUPTED or "
-            "REPAIR_PLACEHOLDER__INVALID instead."
+            "REPAIR_PLACEHOLDER and REPAIR_WEBHOOK are tables; set REPAIR_PLACEHOLDER__INTERRUPTED "
+            "or REPAIR_WEBHOOK__URL, and so on, instead."
         ) from None
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
@@ -307,7 +309,17 @@ def _read_file(path: Path) -> dict[str, Any]:
     for key in values:
         if key not in known:
             raise UsageError(f"{path}: {key!r} is no setting{_nearest(key, known)}")
+    if "secret" in _table(values, "webhook"):
+        raise UsageError(
+            f"{path}: webhook (secret): a secret does not belong in this file; give "
+            "REPAIR_WEBHOOK__SECRET, or name a file of its own with secret_file."
+        )
     return {_RENAMED.get(key, key): value for key, value in values.items()}
+
+
+def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = values.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:

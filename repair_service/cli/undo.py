@@ -81,6 +81,7 @@ def _undo(
         needed_ledger,
     )
     from repair_service.cli.opening import open_output, open_store
+    from repair_service.cli.telling import send_due
     from repair_service.report.undone import write_undone
 
     writes = not settings.dry_run
@@ -103,7 +104,11 @@ def _undo(
                 return 0
         flags = {**flags, "run": of_run}
         advice = next_undo(flags, thread_id) if settings.dry_run else None
-        return what.look_reported(out, advice) if settings.dry_run else what.take_back(out)
+        if settings.dry_run:
+            return what.look_reported(out, advice)
+        code = what.take_back(out)
+        send_due(settings, ledger)
+        return code
 
 
 @dataclass(frozen=True, slots=True)

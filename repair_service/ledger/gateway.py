@@ -9,6 +9,7 @@ from types import TracebackType
 from repair_service.ledger.database import Database
 from repair_service.ledger.findings import Findings
 from repair_service.ledger.identity import identify
+from repair_service.ledger.outbox import Outbox
 from repair_service.ledger.plans import Plans
 from repair_service.ledger.quarantine import Quarantine
 from repair_service.ledger.records.run import StoreIdentity
@@ -29,17 +30,21 @@ class Ledger:
         runs: Each call of a verb that looked at heads.
         findings: The heads that were not healthy.
         repairs: The patches that were written.
+        outbox: What the application is to be told of them.
         quarantine: The threads that are not repaired again.
         plans: The saved plans that were applied.
         replicas: What the worker's replicas share.
         summaries: What the ledger says of a store as a whole.
     """
 
-    def __init__(self, url: str, *, statement_seconds: float | None = None) -> None:
+    def __init__(
+        self, url: str, *, tells: bool = False, statement_seconds: float | None = None
+    ) -> None:
         """Nothing is connected yet.
 
         Args:
             url: The address of the ledger's database.
+            tells: Whether the application is to be told of repairs by its webhook.
             statement_seconds: How long one statement may take; None for as long as the server lets.
 
         Raises:
@@ -48,7 +53,8 @@ class Ledger:
         self._database = Database(url, statement_seconds=statement_seconds)
         self.runs = Runs(self._database)
         self.findings = Findings(self._database)
-        self.repairs = Repairs(self._database)
+        self.repairs = Repairs(self._database, tells=tells)
+        self.outbox = Outbox(self._database)
         self.quarantine = Quarantine(self._database)
         self.plans = Plans(self._database)
         self.replicas = Replicas(self._database)

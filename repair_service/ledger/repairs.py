@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+from sqlalchemy import Insert
 
 from repair_service.ledger.database import PAGE, Database
 from repair_service.ledger.records.repair import (
@@ -15,14 +16,22 @@ from repair_service.ledger.records.repair import (
     RepairState,
     Settlement,
 )
-from repair_service.ledger.statements import repairs
+from repair_service.ledger.statements import outbox, repairs
 
 
 class Repairs:
     """The repairs in the ledger."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, tells: bool = False) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            database: The ledger's database.
+            tells: Whether the application is to be told: each patch that stands, and each that was
+                taken back, then comes into the outbox in the same transaction.
+        """
         self._database = database
+        self._tells = tells
 
     def record(self, connection: "psycopg.Connection[Any] | None", repair: NewRepair) -> UUID:
         """Record a patch; returns the repair's id.
@@ -38,13 +47,15 @@ class Repairs:
             LedgerError: The row was refused; the open transaction cannot be committed any more.
         """
         state = RepairState.INTENDED if connection is None else RepairState.SETTLED
-        statements = [
+        statements: list[Insert] = [
             repairs.insert_repair(repair, state),
             *(
                 repairs.insert_removed(repair.id, position, removed)
                 for position, removed in enumerate(repair.removed)
             ),
         ]
+        if self._tells and state is RepairState.SETTLED:
+            statements.append(outbox.insert_event("thread.repaired", repair))
         if connection is None:
             with self._database.transaction() as ours:
                 for statement in statements:
@@ -68,6 +79,8 @@ class Repairs:
                 for repair_id in connection.scalars(repairs.newest_intents_first(some)).all():
                     if connection.execute(repairs.settle_intent(repair_id)).rowcount:
                         settled.append(repair_id)
+                        if self._tells:
+                            connection.execute(outbox.insert_event_of_settled(repair_id))
                     else:
                         connection.execute(repairs.abandon_intent(repair_id))
                         abandoned.append(repair_id)
@@ -148,8 +161,18 @@ class Repairs:
         Returns:
             False where it had been taken back before.
         """
-        statement = repairs.mark_undone(repair, by, run_id)
-        return self._database.write(connection, statement) > 0
+        marked = repairs.mark_undone(repair, by, run_id)
+        told = outbox.insert_event("thread.repair_undone", repair)
+        if connection is not None:
+            done = self._database.write(connection, marked) > 0
+            if done and self._tells:
+                self._database.write(connection, told)
+            return done
+        with self._database.transaction() as ours:
+            done = ours.execute(marked).rowcount > 0
+            if done and self._tells:
+                ours.execute(told)
+        return done
 
     def removed_messages(self, repair_id: UUID) -> list[RemovedMessage]:
         """The messages that a repair took out of a list. This is content."""

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, text
 
 from repair_service.ledger.engine import make_engine
 from repair_service.ledger.gateway import Ledger
-from repair_service.ledger.statements import findings, quarantine, repairs, runs
+from repair_service.ledger.statements import findings, outbox, quarantine, repairs, runs
 from tests.conftest import Database
 
 RUN = UUID(int=7)
@@ -33,6 +33,8 @@ QUESTIONS: dict[str, Select[Any]] = {
     "removed messages": repairs.removed_of(RUN),
     "repairs counted": quarantine.count_repairs("here/public", "thread 9", "pattern"),
     "threads in quarantine": quarantine.quarantined_among("here/public", ["thread 9"]),
+    "claimed events": outbox.with_repairs([RUN]),
+    "events given up": outbox.dead_letters(50),
     "the quarantine": quarantine.quarantine_page("here/public", ("a", ""), 500),
 }
 
@@ -55,6 +57,10 @@ FROM generate_series(1, 20000) AS n;
 INSERT INTO repair_service.quarantine
 SELECT 'here/public', 'thread ' || n, 'pattern', '', 3, now(), NULL, NULL
 FROM generate_series(1, 5000) AS n;
+INSERT INTO repair_service.outbox (id, repair_id, store_key, thread_id, type, state, ended_at)
+SELECT id, id, store_key, thread_id, 'thread.repaired',
+       CASE WHEN thread_id LIKE '%7' THEN 'dead' ELSE 'sent' END, now()
+FROM repair_service.repairs;
 INSERT INTO repair_service.removed_messages
 SELECT id, 1, 'messages', 1, NULL, 'msgpack', '' FROM repair_service.repairs;
 """
