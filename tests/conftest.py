@@ -19,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 from repair_service.demo.postgres import start_postgres
 from tests.corpus import loader
+from tests.replicas import Pair, start_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,15 @@ class Corpus:
     version: str
     database: Database
     expected: tuple[loader.Expected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """One store on two servers."""
+
+    servers: Pair
+    primary: Database
+    replica: Database
 
 
 Fill = Callable[["psycopg.Connection[Any]"], None]
@@ -145,6 +155,27 @@ def server() -> Iterator[Server]:
 def server_url(server: Server) -> str:
     """The address of that server, for tests that make their own databases."""
     return server.url
+
+
+@pytest.fixture(scope="session")
+def pair() -> Iterator[Pair]:
+    """A primary with a streaming replica, apart from the server of the other tests."""
+    with start_pair() as running:
+        yield running
+
+
+@pytest.fixture
+def replicated(pair: Pair) -> Iterator[Replicated]:
+    """A store of the corpus (python-1.2.24) on a primary and on its replica."""
+    primary = Server(pair.primary.url)
+    with ExitStack() as names:
+        names.callback(primary.close)
+        filled = primary.fresh(
+            "replicated", lambda connection: loader.load(connection, "python-1.2.24"), names
+        )
+        pair.caught_up()
+        name = urlsplit(filled.url).path.removeprefix("/")
+        yield Replicated(pair, filled, Database(with_options(pair.replica.url, dbname=name)))
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ class Bar:
             share: How much is done, 0 to 1; None where nobody can say: then the bar only moves.
             counts: The rest of the line, cut off where it is too long.
         """
+        total, done, said = None if share is None else 1.0, share or 0.0, ", ".join(counts)
         if self._progress is None:
             # What the report prints goes to stdout as it is, whatever is drawn here.
             self._progress = Progress(
@@ -42,13 +43,11 @@ class Bar:
                 redirect_stderr=False,
                 refresh_per_second=5,
             )
-            self._progress.add_task(verb, total=None, counts="")
+            self._progress.add_task(verb, total=total, completed=done, counts=said)  # type: ignore[arg-type]  # a float is drawn too
             self._progress.start()
+            return
         [task] = self._progress.task_ids
-        total = None if share is None else 1.0
-        self._progress.update(
-            task, total=total, completed=share or 0.0, counts=", ".join(counts), refresh=True
-        )
+        self._progress.update(task, total=total, completed=done, counts=said)
 
     def hide(self) -> None:
         """Take the line away."""

@@ -236,9 +236,11 @@ class EmbeddedPostgres:
             if self._process is not None and self._process.poll() is not None:
                 said = _last_line(log.read_bytes())
                 raise StoreError(f"The embedded Postgres did not start: {said}")
-            # The server writes its state into line 8 of this file (PM_STATUS_READY, pidfile.h).
+            # The server writes its state into line 8 of this file (PM_STATUS_READY and
+            # PM_STATUS_STANDBY, pidfile.h).
             with contextlib.suppress(OSError, IndexError):
-                if status.read_text().split("\n")[7].strip() == "ready" and self._answers():
+                state = status.read_text().split("\n")[7].strip()
+                if state in ("ready", "standby") and self._answers():
                     return
             if time.monotonic() > deadline:
                 raise StoreError(

@@ -135,9 +135,9 @@ class Throttle:
                 self._pause(pause, totals, moved)
                 pause = min(pause * 1.5, LONGEST_PAUSE)
                 self._asked = None
-            rate = f"--rate {self._limits.rate:g}" if self._limits.rate is not None else None
+            totals.waiting_for = None
+            # A rate is no matter of the server's: it is named with the rate itself (progress).
             while (left := self._free_at - self._clock()) > 0:
-                totals.waiting_for = rate
                 self._pause(min(left, ASK_EVERY), totals, moved)
         finally:
             totals.waiting_for = None
