@@ -27,7 +27,8 @@ from tests.deploy.helm import Helm, HelmFailed, run
 CHART = DEPLOY / "helm" / "repair-service"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 PLAIN = [DEPLOY / "compose.yaml", DEPLOY / "kubernetes" / "after-deploy-argocd.yaml"]
-PLAIN += [CHART / "Chart.yaml", CHART / "values.yaml", *VALUES]
+SHARDED = DEPLOY / "kubernetes" / "sharded-sweep.yaml"
+PLAIN += [SHARDED, CHART / "Chart.yaml", CHART / "values.yaml", *VALUES]
 VERSIONS = ("1.27", kubernetes_validate.latest_version())
 """The oldest Kubernetes that the chart allows, and the newest that is known."""
 
@@ -252,3 +253,19 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     run(["systemd-analyze", "security", "--offline=true", threshold, str(service)])
     [command] = re.findall(r"^ExecStart=\S+ (.+)$", service.read_text(), re.MULTILINE)
     assert accepted(command.split())
+
+
+def test_each_pod_of_a_sharded_sweep_takes_its_own_of_all_shards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [job] = yaml.safe_load_all(SHARDED.read_text())
+    assert job["spec"]["completionMode"] == "Indexed"
+    arguments = next(containers([job]))["args"]
+    given = arguments[arguments.index("--shard") + 1]
+    pods_of_all = range(job["spec"]["completions"])
+    shards = []
+    for index in pods_of_all:
+        # As Kubernetes sets it in a pod of an Indexed Job.
+        monkeypatch.setenv("JOB_COMPLETION_INDEX", str(index))
+        shards.append(load_settings({"shard": given}).part)
+    assert [str(shard) for shard in shards] == [f"{index + 1}/8" for index in pods_of_all]
