@@ -5,6 +5,7 @@ import signal
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -20,6 +21,9 @@ Found = Callable[[Diagnosis, Totals], None]
 
 Moved = Callable[[Totals], None]
 """Told of the totals now and then; raises JobStopped where the job is to end."""
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class JobStopped(BaseException):
@@ -85,7 +89,8 @@ class Jobs:
                 args=(self._job, index, self._count, theirs, self._stop),
                 name=f"repair-service job {index}",
             )
-            process.start()
+            with _held_back():
+                process.start()
             theirs.close()
             self._running[ours] = process
         yield from self._news(self._moved)
@@ -144,11 +149,26 @@ class Jobs:
         self.totals.share = sum(shares) / self._count if shares else None
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """The signals wait meanwhile, also for a process that is begun here, until it is ready.
+
+    Ctrl-C goes to every process of a terminal, and a new one has not read any code of ours yet.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _run(job: Job, index: int, count: int, pipe: Connection, stop: Event) -> None:
     """One process, from its start to its end."""
     # The parent hears the signals, and tells its processes to end between two heads.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    # What came while this process began is let go of with it.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def found(diagnosis: Diagnosis, totals: Totals) -> None:
         # What the patch writes is nothing that a report shows, and large.

@@ -1,9 +1,11 @@
 """Shards and jobs: every thread is in exactly one, and together they do what one run does."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -190,3 +192,20 @@ def test_a_run_that_is_stopped_still_hears_what_its_jobs_did() -> None:
     rest = list(jobs.rest())
     assert {each.thread_id for each in rest} <= {"t1", "t2"}
     assert jobs.totals.heads > 2_000_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_that_only_begins_is_not_ended_by_a_signal_to_all(number: signal.Signals) -> None:
+    """Ctrl-C reaches a process of ours before any of our code does."""
+
+    def strike() -> None:
+        while not (children := multiprocessing.active_children()):
+            pass
+        for child in children:
+            assert child.pid
+            os.kill(child.pid, number)
+
+    striking = threading.Thread(target=strike)
+    striking.start()
+    assert len(list(Jobs(Says(2), 1, lambda totals: None).outcomes())) == 2
+    striking.join()
