@@ -7,7 +7,8 @@ RepairServiceError
 │   ├── StoreUnreachable  no connection
 │   │   └── ReplicaConflict  a replica cancelled what it was asked, in favour of what it replays
 │   ├── StoreNotUnderstood  unknown layout, missing table, shallow saver
-│   └── StoreForbidden    the role may not read or write what the verb needs
+│   ├── StoreForbidden    the role may not read or write what the verb needs
+│   └── AlreadyThere      a row with that key is there
 ├── LedgerError           the service's own tables cannot be used as they are (exit 1)
 │   ├── LedgerUnreachable no connection
 │   ├── LedgerForbidden   the role may not make, read or write them
@@ -49,6 +50,10 @@ class StoreNotUnderstood(StoreError):
 
 class StoreForbidden(StoreError):
     """The role lacks a right that the verb needs."""
+
+
+class AlreadyThere(StoreError):
+    """A row that was to be written is there already; nothing was written."""
 
 
 class LedgerError(RepairServiceError):

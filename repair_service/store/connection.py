@@ -138,6 +138,15 @@ class StoreConnection:
         with self._connection.cursor() as cursor:
             return cursor.execute(statement(name, self.schema), values).rowcount
 
+    @contextmanager
+    def copying(
+        self, name: str, values: Mapping[str, Any] | None = None, *, task_path: bool = True
+    ) -> Iterator["psycopg.Copy"]:
+        """Runs the COPY of that name in the open transaction."""
+        text = statement(name, self.schema, task_path)
+        with self._connection.cursor() as cursor, cursor.copy(text, values) as copy:
+            yield copy
+
     def hand_over(self, use: Callable[["psycopg.Connection[Any]"], None]) -> None:
         """Lets somebody else take part in the open transaction."""
         use(self._connection)

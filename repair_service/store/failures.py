@@ -13,6 +13,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from repair_service.errors import (
+    AlreadyThere,
     RepairServiceError,
     ReplicaConflict,
     StoreError,
@@ -154,6 +155,11 @@ def _explained(failure: psycopg.Error, target: Target) -> StoreError:
             return StoreUnreachable(
                 f"A statement took too long in {target.text} and was cancelled. Try again at a "
                 "quieter time, or give a greater --statement-timeout."
+            )
+        case errors.UniqueViolation():
+            return AlreadyThere(
+                f"Somebody else writes the same threads in {target.text} at the same time; "
+                "nothing was written. Try again when that has ended."
             )
         case errors.LockNotAvailable():
             return StoreUnreachable(
