@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from repair_service.report.answer import Lines, write_document
 from repair_service.report.document import SCHEMA_VERSION
-from repair_service.transfer.copy import CopyTotals, Fate
+from repair_service.transfer.copy import DIFFERENT, CopyTotals, Fate
 
 LEFT = frozenset({Fate.DIFFERS, Fate.UNREADABLE})
 """Threads that are not in the other store as they are in this one."""
@@ -42,7 +42,8 @@ class CopyReport:
             self._items.append({"thread_id": thread, "fate": fate.value, "reason": reason})
         else:
             self._lines.line(f"{fate.value}  {thread}")
-            self._lines.wrapped(reason, indent=4)
+            if fate is Fate.UNREADABLE:
+                self._lines.wrapped(reason, indent=4)
 
     def end(self, totals: CopyTotals, code: int) -> None:
         """Say the totals."""
@@ -61,7 +62,9 @@ class CopyReport:
             )
             return
         copied = "would be copied" if self._dry_run else "copied"
-        said = [f"{counts['copied']:,} {copied}", f"{counts['same']:,} there already"]
-        said += [f"{counts[fate.value]:,} {fate.value}" for fate in Fate if fate in LEFT]
-        size = "" if self._dry_run else f"; {totals.rows:,} rows, {totals.bytes / 1e6:,.1f} MB"
-        self._lines.wrapped(f"Threads: {', '.join(said)}{size}.")
+        size = "" if self._dry_run else f" ({totals.rows:,} rows, {totals.bytes / 1e6:,.1f} MB)"
+        said = [f"{counts['copied']:,} {copied}{size}", f"{counts['same']:,} there already"]
+        said += [f"{counts[fate]:,} {fate.value}" for fate in Fate if fate in LEFT and counts[fate]]
+        self._lines.wrapped(f"Threads: {', '.join(said)}.")
+        if counts[Fate.DIFFERS]:
+            self._lines.wrapped(f"Of those that differ nothing was written: {DIFFERENT}.")

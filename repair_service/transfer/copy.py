@@ -18,9 +18,8 @@ RACES = 3
 """Tries of a batch of which somebody else wrote a thread meanwhile."""
 
 
-DIFFERENT = (
-    "it is there already, with other rows; delete it there to have it copied, or leave it as it is"
-)
+DIFFERENT = "it is there already with other rows; delete it there first to have it copied"
+"""Why a thread is left, and what can be done."""
 
 
 class Fate(StrEnum):

@@ -183,8 +183,8 @@ class _Document:
             self._rest: dict[str, Any] = {name: self._decode(part) for name, part in parts.items()}
             if b"\\u0000" in self.metadata or "\\u0000" in json.dumps(self._rest):
                 raise Unreadable(
-                    f"The checkpoint {checkpoint} holds a NUL character, which Postgres keeps in no "
-                    "document."
+                    f"The checkpoint {checkpoint} holds a NUL character in its document, and "
+                    "Postgres keeps none."
                 )
         except (msgspec.DecodeError, RecursionError, TypeError, ValueError):
             raise Unreadable(
