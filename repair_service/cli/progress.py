@@ -136,7 +136,7 @@ class Progress:
             for verdict in Verdict
             if verdict is not Verdict.HEALTHY and totals.verdicts[verdict]
         ]
-        return said + (found or ["all healthy so far"])
+        return said + (found or (["all healthy so far"] if totals.heads else []))
 
 
 def _moves() -> bool:

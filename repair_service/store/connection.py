@@ -29,6 +29,10 @@ CONNECT_SECONDS = 10
 """A host that does not answer must not hold up a scheduled sweep for the system's two minutes."""
 
 
+KEEPALIVE_SECONDS = 60
+"""A run that waits for a quieter server keeps its connections: load balancers and address
+translations forget one that was silent for some minutes."""
+
 RETRIES = (0.1, 0.3, 1.0, 3.0)
 """Seconds before a batch is read again that a replica cancelled: what stood in its way is replayed
 by then, and a replica that cancels five times in a row will do so again."""
@@ -181,14 +185,16 @@ class StoreConnection:
                 row_factory=namedtuple_row,
                 application_name=self.application_name,
                 client_encoding="utf8",
-                **self._default_timeout(),
+                **self._unless_given(),
             )
         set_json_loads(_document, connection)
         return connection
 
-    def _default_timeout(self) -> dict[str, Any]:
-        given = "connect_timeout" in conninfo_to_dict(self.target.conninfo)
-        return {} if given else {"connect_timeout": CONNECT_SECONDS}
+    def _unless_given(self) -> dict[str, Any]:
+        """Parameters of libpq that the address may set otherwise."""
+        given = conninfo_to_dict(self.target.conninfo)
+        ours = {"connect_timeout": CONNECT_SECONDS, "keepalives_idle": KEEPALIVE_SECONDS}
+        return {name: value for name, value in ours.items() if name not in given}
 
     @contextmanager
     def _transaction(self, isolation: IsolationLevel, *, read_only: bool) -> Iterator[None]:
