@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from repair_service.store.gateway import Store
 from tests.cli.conftest import Command
-from tests.cli.stores import rows_of
+from tests.cli.stores import asked, rows_of
 from tests.conftest import Corpus, Database, Replicated, with_options
 
 PATIENCE = 60
@@ -186,6 +187,25 @@ def test_a_sweep_looks_on_the_replica_and_judges_and_writes_on_the_primary(
     written = ran.document["totals"]["verdicts"]["repaired"]
     assert len(rows_of(replicated.primary)["checkpoints"]) == len(before) + written
     assert set(ran.document["totals"]["verdicts"]) & {"drifted", "failed"} == set()
+
+
+def test_the_ledger_knows_how_far_behind_the_replica_was(
+    command: Command, replicated: Replicated
+) -> None:
+    assert command("db", "upgrade", "--database-url", replicated.primary.url).code == 0
+    replicated.servers.caught_up()
+    with replicated.servers.held_back():
+        with replicated.primary.connect() as connection:
+            connection.execute("CREATE TABLE something (number integer)")
+        with Store.connect(replicated.replica.url, read_only=True) as replica:
+            while not replica.load().behind():  # until it has received what it does not apply
+                pass
+        assert read(replicated, command, "audit").code == 2
+    [(behind,)] = asked(
+        replicated.primary,
+        "SELECT (policy ->> 'read_behind')::float8 FROM repair_service.runs WHERE verb = 'audit'",
+    )
+    assert behind > 0
 
 
 def test_another_store_is_not_read(command: Command, replicated: Replicated) -> None:

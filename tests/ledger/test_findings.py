@@ -220,6 +220,19 @@ def test_what_was_repaired_in_the_last_days_is_looked_at_again(
     assert list(ledger.findings.not_final(base, store.key)) == [("lately", ""), ("since", "")]
 
 
+def test_a_run_over_a_replica_is_gone_on_from_where_that_stood(
+    ledger: Ledger, store: StoreIdentity
+) -> None:
+    policy = {"min_idle": 60, "read_behind": 3600.0}
+    read = ledger.runs.open(run(store, policy=policy))
+
+    base = Base.of(finished(ledger, read))
+
+    # What was written in that hour is no older than what it goes on from.
+    assert base.began_at == NOON - timedelta(hours=1)
+    assert base.since < (NOON - timedelta(hours=1)).timestamp()
+
+
 def test_a_second_look_goes_on_behind_a_thread(
     ledger: Ledger, store: StoreIdentity, run_id: UUID
 ) -> None:
