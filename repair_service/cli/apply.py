@@ -72,7 +72,9 @@ def apply(
     flags = {"schema": plan.heading.schema} | {
         name: value for name, value in context.params.items() if value is not None
     }
-    raise typer.Exit(_apply(load_settings(flags), plan, flags))
+    # It reads the primary alone, whatever the file that it shares with sweep says.
+    settings = load_settings(flags).model_copy(update={"read_url": None})
+    raise typer.Exit(_apply(settings, plan, flags))
 
 
 def _apply(settings: "Settings", plan: "Plan", flags: Mapping[str, Any]) -> int:

@@ -81,7 +81,9 @@ def advise(outcome: "Outcome", flags: Mapping[str, Any]) -> str | None:
     from repair_service.repair.verdict import Verdict
 
     if outcome.totals.verdicts[Verdict.REPAIRABLE]:
-        chosen = command.SELECTION + command.ACTIVITY + command.POLICY + command.LOAD
+        chosen = (
+            command.SELECTION + command.ACTIVITY + command.POLICY + command.LOAD + command.REPLICA
+        )
         return next_command("sweep", flags, command.STORE + command.LEDGER + chosen)
     for verdict in (Verdict.FAILED, Verdict.MANUAL, Verdict.UNREADABLE):
         if verdict in outcome.first:

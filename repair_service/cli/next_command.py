@@ -16,10 +16,10 @@ LOAD = (
     "max_active",
     "throttle_query",
     "pause_file",
-    "read_url",
     "statement_timeout",
     "lock_timeout",
 )
+REPLICA = ("read_url",)
 POLICY = (
     "breakpoint",
     "infer_breakpoints",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -206,6 +207,23 @@ def test_the_ledger_knows_how_far_behind_the_replica_was(
         "SELECT (policy ->> 'read_behind')::float8 FROM repair_service.runs WHERE verb = 'audit'",
     )
     assert behind > 0
+
+
+def test_a_plan_made_on_a_replica_is_applied_on_the_primary(
+    command: Command, replicated: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPAIR_READ_URL", replicated.replica.url)
+    flags = ("--database-url", replicated.primary.url, "--max-active", "1000", "--format", "json")
+    planned = command("plan", "--out", "plan.json", "--min-idle", "0", *flags)
+    assert planned.code == 2
+    assert planned.document["run"]["options"]["read_url"]
+    after = shlex.split(planned.document["next_command"])
+    assert after[:2] == ["repair-service", "apply"]
+    assert "--max-active" in after
+    applied = command(*after[1:], "--yes", "--format", "json")
+    assert applied.code == 0
+    assert "read_url" not in applied.document["run"]["options"]
+    assert applied.document["totals"]["verdicts"].keys() == {"repaired"}
 
 
 def test_another_store_is_not_read(command: Command, replicated: Replicated) -> None:
