@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from repair_service.repair.verdict import Policy, Verdict
+from repair_service.store.gateway import Store
+from repair_service.sweep.run import Sweep
+from repair_service.sweep.selection import Selection
 from repair_service.sweep.throttle import Limits, Throttle
 from repair_service.sweep.totals import Totals
+from tests.conftest import Corpus
 
 
 @dataclass
@@ -186,3 +191,31 @@ def test_a_lag_that_no_server_shows_is_known() -> None:
     waits = throttle(Limits(max_lag=1), Clock(), Server(lag=None))
     waits.check()
     assert waits.blind
+
+
+def test_a_sweep_asks_before_each_write(
+    load_corpus: Callable[[str], Corpus], tmp_path: Path
+) -> None:
+    class Waits(BaseException):
+        pass
+
+    def told(totals: Totals) -> None:
+        if totals.waiting_for:
+            raise Waits
+
+    database, file = load_corpus("python-1.2.24").database, tmp_path / "pause"
+    with Store.connect(database.url, schema=database.schema) as store:
+        sweep = Sweep(
+            store,
+            Policy(min_idle=0),
+            Selection(),
+            on_progress=told,
+            throttle=Throttle(Limits(pause_file=file)),
+        )
+        outcomes = sweep.repair()
+        while next(outcomes).verdict is not Verdict.REPAIRED:
+            pass
+        file.touch()
+        with pytest.raises(Waits):
+            list(outcomes)
+    assert sweep.totals.verdicts[Verdict.REPAIRED] == 1
