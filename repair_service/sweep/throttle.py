@@ -10,12 +10,10 @@ from typing import Protocol
 from repair_service.sweep.totals import Totals
 
 ASK_EVERY = 1.0
-"""Seconds for which an answer of a server holds: asking before each write would be work of its own.
-"""
+"""Seconds for which a server's answer holds: asking before each write would be work of its own."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
-"""Seconds before it is asked whether to go on: longer each time, short against what is waited for.
-"""
+"""Seconds before it is asked again: longer each time, short against what is waited for."""
 
 TICK = 0.1
 """Seconds between two looks whether a signal came."""
