@@ -16,6 +16,9 @@ from repair_service.transcript.wire import is_extension, is_mapping
 ROOT = "__root__"
 """The channel of a graph whose state is one value (langgraph/graph/state.py)."""
 
+_JS_SNAPSHOT = b'{"lc":2,"type":"delta_snapshot"'
+"""How LangGraph.js begins the whole value of a delta channel (its checkpoint/serde/jsonplus.ts)."""
+
 _LISTS = frozenset({"msgpack", "json"})
 _NO_LISTS = frozenset({"empty", "null", "bytes", "bytearray"})
 
@@ -98,9 +101,17 @@ def _from_blob(head: Head, channel: str) -> Transcript | None:
         raise _UnknownType(
             f"the channel {channel!r} is stored as {blob.type[:40]!r}, which cannot be read safely"
         )
+    if blob.type == "json" and (blob.blob or b"").startswith(_JS_SNAPSHOT):
+        raise _js_delta(channel)
     if not _may_be_transcript(channel, blob):
         return None
     return _read(channel, blob)
+
+
+def _js_delta(channel: str) -> Unreadable:
+    return Unreadable(
+        f"the channel {channel!r} is a delta channel of LangGraph.js, which is not understood"
+    )
 
 
 def _refuse_corrupt(head: Head) -> None:
@@ -160,9 +171,7 @@ def _from_history(
         _refuse_if_lost(channel, ancestors)
         return None
     if head.layout.startswith("js"):
-        raise Unreadable(
-            f"the channel {channel!r} is a delta channel of LangGraph.js, which is not understood"
-        )
+        raise _js_delta(channel)
     history = history_of(channel, head.rows, ancestors, pruned)
     if not _has_messages(channel, history):
         return None

@@ -258,6 +258,16 @@ class TestDeltaChannels:
         with pytest.raises(Unreadable, match=r"LangGraph\.js"):
             read(rows)
 
+    def test_a_snapshot_of_langgraph_js_is_unreadable(self) -> None:
+        """Behind a snapshot no counter names the channel any more."""
+        whole = b'{"lc":2,"type":"delta_snapshot","value":[]}'
+        rows = head_rows(
+            {"messages": ("json", whole), "journal": ("json", b"[]")},
+            {"messages": 3, "journal": 3},
+        )
+        with pytest.raises(Unreadable, match=r"LangGraph\.js"):
+            read(rows)
+
 
 def test_the_head_is_the_one_that_was_asked_for() -> None:
     assert read_head(head_rows({})).row.checkpoint_id == HEAD

@@ -27,6 +27,7 @@ VALUES: dict[str, tuple[str, bytes]] = {
     "snapshot": ("msgpack", as_msgpack(_DeltaSnapshot(MESSAGES))),
     "dicts": ("msgpack", as_msgpack([as_dict(each) for each in MESSAGES])),
     "js": ("json", as_json(MESSAGES)),
+    "js_snapshot": ("json", b'{"lc":2,"type":"delta_snapshot","value":' + as_json(MESSAGES) + b"}"),
     "spaced": ("json", b" \n[ \t" + as_json(MESSAGES)[1:]),
     "pairs": ("msgpack", as_msgpack([("user", LONG), CALLER])),
     "pairs_js": ("json", json.dumps([["user", LONG], constructor(CALLER)]).encode()),

@@ -45,6 +45,8 @@ CROSS JOIN LATERAL (
                         OR position('function_call'::bytea IN b.blob) > 0
                     )
                 )
+            WHEN b.type = 'json' AND substr(b.blob, 1, 31) = '{{"lc":2,"type":"delta_snapshot"'::bytea
+                THEN true
             WHEN b.type = 'json' THEN encode(substr(b.blob, 1, 64), 'hex') ~
                 '^(09|0a|0b|0c|0d|20)*5b(09|0a|0b|0c|0d|20)*(7b|$)'
                 OR (
