@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from repair_service.cli.recording import Recording
     from repair_service.cli.running import Begin, Moved, Outcome, Work
     from repair_service.cli.settings import Settings
+    from repair_service.ledger.records.base import Cursor
     from repair_service.repair.diagnosis import Diagnosis
     from repair_service.store.gateway import Store
     from repair_service.sweep.plan import Plan
@@ -136,6 +137,8 @@ def _application(
             self.totals = Totals()
             self.stopped_by: str | None = None
             self.refused = False
+            self.complete = True
+            self.cursor: Cursor | None = None
 
         def rest(self) -> "Iterator[Diagnosis]":
             return iter(())

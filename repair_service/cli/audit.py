@@ -21,6 +21,7 @@ def audit(
     namespace: options.Namespace = None,
     since: options.Since = None,
     shard: options.Shard = None,
+    full: options.Full = None,
     jobs: options.Jobs = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
@@ -42,6 +43,7 @@ def audit(
     read_url: options.AuditReadUrl = None,
     statement_timeout: options.StatementTimeout = None,
     lock_timeout: options.LockTimeout = None,
+    run_time: options.RunTime = None,
     reason: options.Reason = None,
     format: options.ReportFormat = None,  # noqa: A002  # named as its flag
     output: options.Output = None,
@@ -66,6 +68,7 @@ def audit(
       0  nothing wrong (waiting and active threads are not wrong)
       1  the store could not be read
       2  faults found
+      3  stopped by --run-time
      64  wrong usage
     130, 143  stopped by Ctrl-C or SIGTERM; what was found is reported
     """

@@ -9,6 +9,7 @@ from repair_service.errors import UsageError
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.sweep.jobs import Found, Jobs
 from repair_service.sweep.jobs import Moved as JobMoved
+from repair_service.sweep.selection import Selection
 
 if TYPE_CHECKING:
     from repair_service.cli.recording import Recording
@@ -23,6 +24,7 @@ class SweepJob:
     Attributes:
         flags: The flags of the call; environment and file are read again.
         writes: Whether repairable heads are written.
+        selection: The heads that all processes look at together.
         run: The run in the ledger; None where none is kept.
         keeps: Whether findings and repairs are recorded there; a look before a run only asks for
             the quarantine.
@@ -30,17 +32,17 @@ class SweepJob:
 
     flags: Mapping[str, Any]
     writes: bool
+    selection: Selection
     run: "NewRun | None"
     keeps: bool
 
     def __call__(self, index: int, count: int, found: Found, moved: JobMoved) -> None:
         """Audit or sweep one part of what the call is for."""
         from repair_service.cli.opening import open_replica, open_store, open_throttle
-        from repair_service.cli.recording import record_in_job, selection_of
+        from repair_service.cli.recording import record_in_job
         from repair_service.sweep.run import Sweep
 
         settings = load_settings(self.flags)
-        selection = selection_of(settings)
         with (
             open_store(settings, writes=self.writes) as store,
             open_replica(settings, store) as replica,
@@ -51,7 +53,7 @@ class SweepJob:
             sweep = Sweep(
                 judged,
                 settings.policy(),
-                replace(selection, shard=selection.shard.part(index, count)),
+                replace(self.selection, shard=self.selection.shard.part(index, count)),
                 on_progress=moved,
                 record=record,
                 active_query=settings.active_query,
@@ -74,9 +76,14 @@ def jobs_of(
     for name, bound in (("max-repairs", settings.max_repairs), ("max-ratio", settings.max_ratio)):
         if writes and bound is not None:
             raise UsageError(f"--{name} bounds one process; give it without --jobs.")
+    if settings.run_time is not None or recording.selection.earlier is not None:
+        raise UsageError(
+            "--run-time keeps one place to go on from, and each of several processes would have "
+            "its own; give it, and go on from it, without --jobs (--shard I/N shares the work)."
+        )
 
     def begin(moved: "Moved") -> "tuple[Work, Iterator[Diagnosis]]":
-        job = SweepJob(dict(flags), writes, recording.run, recording.keeps)
+        job = SweepJob(dict(flags), writes, recording.selection, recording.run, recording.keeps)
         jobs = Jobs(job, settings.jobs, moved)
         return jobs, jobs.outcomes()
 

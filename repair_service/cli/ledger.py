@@ -48,13 +48,16 @@ def ledger_address(settings: Settings) -> str:
 
 
 @contextmanager
-def open_ledger(settings: Settings, store: Store, *, writes: bool) -> Iterator[OpenLedger | None]:
+def open_ledger(
+    settings: Settings, store: Store, *, writes: bool, looks: bool = False
+) -> Iterator[OpenLedger | None]:
     """The ledger, or None where none can be kept; then stderr says what is lost, and what to do.
 
     Args:
         settings: The settings.
         store: The store, for what an earlier run left open between two databases.
         writes: Whether the run writes to the store.
+        looks: Whether it would be incremental with a ledger, so that it says that it is full.
 
     At the end of a run that writes, what is due is sent to the webhook, where one is set.
 
@@ -74,7 +77,9 @@ def open_ledger(settings: Settings, store: Store, *, writes: bool) -> Iterator[O
     if not availability.ready:
         if writes and settings.require_reason:
             raise Refused(f"A reason is required, and cannot be kept. {availability.why}")
-        print(f"Note: {availability.why}", file=sys.stderr)
+        full = looks and not settings.full and selects_all(settings)
+        said = " It looks at every head, for what earlier runs saw is not known." if full else ""
+        print(f"Note: {availability.why}{said}", file=sys.stderr)
         if writes and tells(settings):
             print("Note: without a ledger the webhook is told of nothing.", file=sys.stderr)
         yield None
@@ -106,6 +111,11 @@ def needed_ledger(settings: Settings, what: str) -> Iterator["Ledger"]:
         raise LedgerError(f"{what} needs the ledger. {remedy}")
     with Ledger(url, tells=tells(settings)) as ledger:
         yield ledger
+
+
+def selects_all(settings: Settings) -> bool:
+    """Whether no head of the store, or of the shard, is left out."""
+    return not settings.thread and settings.namespace is None and settings.since is None
 
 
 def check_reason(settings: Settings, *, writes: bool) -> None:

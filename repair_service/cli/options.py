@@ -143,6 +143,26 @@ Jobs = Annotated[
         rich_help_panel=SELECTION,
     ),
 ]
+Full = Annotated[
+    bool | None,
+    typer.Option(
+        "--full",
+        help="Look at every head. Without, a run over the whole store passes by those that are "
+        "older than the last one, were healthy then, and were not repaired in the week before. "
+        "What no new checkpoint tells of, only this sees: threads copied in or restored, deleted "
+        "checkpoints, a question that an old head was asked. Schedule one now and then.",
+        rich_help_panel=SELECTION,
+    ),
+]
+RunTime = Annotated[
+    str | None,
+    typer.Option(
+        help="Begin no batch after this long; exit 3. With a ledger the next run of the same "
+        "verb, selection and policy goes on from there (within 7 days).",
+        metavar="DURATION",
+        rich_help_panel=BOUNDS,
+    ),
+]
 MinIdle = Annotated[
     str | None,
     typer.Option(

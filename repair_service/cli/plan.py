@@ -28,6 +28,7 @@ def plan(
     namespace: options.Namespace = None,
     since: options.Since = None,
     shard: options.Shard = None,
+    full: options.Full = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
     settle: options.Settle = None,
@@ -78,6 +79,7 @@ def plan(
 
 
 def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
+    from repair_service.cli.incremental import scope_of
     from repair_service.cli.ledger import open_ledger
     from repair_service.cli.opening import open_output, open_replica, open_report, open_store
     from repair_service.cli.recording import start_run
@@ -85,16 +87,19 @@ def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
     from repair_service.cli.signals import Stop
 
     _check_writable(path)
+    # A plan of a part is none, so that what bounds a sweep in a file that both share is not asked.
+    settings = settings.model_copy(update={"run_time": None})
     with (
         Stop() as stop,
         open_output(settings) as out,
         open_store(settings, writes=False) as store,
         open_replica(settings, store) as replica,
-        open_ledger(settings, store, writes=False) as opened,
+        open_ledger(settings, store, writes=False, looks=True) as opened,
     ):
         heading = _heading(settings)
         report = _Planning(open_report(settings, out), path, heading)
-        recording = start_run("plan", settings, opened, writes=False, replica=replica)
+        scope = scope_of("plan", settings, opened)
+        recording = start_run("plan", settings, opened, writes=False, scope=scope, replica=replica)
         outcome = run_reported(
             "plan",
             settings,

@@ -24,6 +24,7 @@ from repair_service.sweep.selection import Selection
 
 if TYPE_CHECKING:
     from repair_service.ledger.gateway import Ledger
+    from repair_service.ledger.records.base import Cursor
     from repair_service.ledger.records.run import NewRun
     from repair_service.sweep.run_record import RunRecord
 
@@ -36,6 +37,7 @@ class Recording:
         record: Takes its findings and repairs.
         run: What the ledger knows of it; None where there is no ledger.
         keeps: Whether the ledger takes its findings and repairs.
+        selection: The heads that it looks at.
     """
 
     def __init__(
@@ -43,17 +45,27 @@ class Recording:
         run_id: UUID,
         kept: "RunRecord | None",
         ledger: "Ledger | None",
+        selection: Selection,
         run: "NewRun | None" = None,
     ) -> None:
         self.run_id = run_id
         self.run = run
+        self.selection = selection
         self.keeps = kept is not None
         self.record: Record = kept or NoRecord()
         self._kept = kept
         self._ledger = ledger
 
-    def close(self, totals: Any, *, exit_code: int, complete: bool) -> None:
+    def close(
+        self, totals: Any, *, exit_code: int, complete: bool, cursor: "Cursor | None" = None
+    ) -> None:
         """Record the end of the run.
+
+        Args:
+            totals: What was counted.
+            exit_code: The exit code.
+            complete: Whether every head of the selection was looked at.
+            cursor: Where the next run may go on.
 
         Raises:
             LedgerError: The ledger was lost.
@@ -62,7 +74,11 @@ class Recording:
             self._kept.flush()
         if self._ledger is not None:
             self._ledger.runs.close(
-                self.run_id, totals=totals, exit_code=exit_code, complete=complete
+                self.run_id,
+                totals=totals,
+                exit_code=exit_code,
+                complete=complete,
+                resume_cursor=cursor,
             )
 
     def close_broken(self, totals: Any, *, exit_code: int) -> None:
@@ -79,6 +95,7 @@ def start_run(
     opened: OpenLedger | None,
     *,
     writes: bool,
+    scope: Selection | None = None,
     selection: Any = None,
     policy: Any = None,
     replica: Store | None = None,
@@ -90,24 +107,48 @@ def start_run(
         settings: The settings.
         opened: The ledger; None to keep nothing.
         writes: Whether it writes to the store.
-        selection: What it looks at; that of the settings by default.
+        scope: The heads it looks at; those of the settings by default.
+        selection: What it looks at in other words, where it is no matter of heads; nobody goes on
+            from such a run.
         policy: What it may do; that of the settings by default.
         replica: The replica that it looks at; an incremental run goes on from what that had then.
 
     Raises:
         LedgerError: The ledger was lost.
     """
+    chosen = scope or selection_of(settings)
     if opened is None:
-        return Recording(uuid4(), None, None)
-    from repair_service.ledger.records.run import NewRun
-
-    chosen = selection_of(settings)
-    run = NewRun(
-        verb=verb,
-        store=opened.identity,
+        return Recording(uuid4(), None, None, chosen)
+    run = _new_run(
+        verb,
+        settings,
+        opened,
         selection=chosen if selection is None else selection,
         policy=_policy_of(settings, replica) if policy is None else policy,
-        whole_store=selection is None and chosen == Selection(shard=chosen.shard),
+        whole_store=selection is None and chosen.whole,
+    )
+    opened.ledger.runs.open(run)
+    kept = _run_record(settings, opened.ledger, run, writes=writes)
+    return Recording(run.id, kept, opened.ledger, chosen, run)
+
+
+def _new_run(
+    verb: str,
+    settings: Settings,
+    opened: OpenLedger,
+    *,
+    selection: Any,
+    policy: Any,
+    whole_store: bool,
+) -> "NewRun":
+    from repair_service.ledger.records.run import NewRun
+
+    return NewRun(
+        verb=verb,
+        store=opened.identity,
+        selection=selection,
+        policy=policy,
+        whole_store=whole_store,
         actor=actor_of(settings),
         version=__version__,
         host=socket.gethostname(),
@@ -116,9 +157,6 @@ def start_run(
         shard_count=settings.part.count,
         started_at=datetime.now(UTC),
     )
-    opened.ledger.runs.open(run)
-    kept = _run_record(settings, opened.ledger, run, writes=writes)
-    return Recording(run.id, kept, opened.ledger, run)
 
 
 def _run_record(
@@ -177,12 +215,18 @@ def selection_of(settings: Settings) -> Selection:
     )
 
 
-def preview(settings: Settings, opened: OpenLedger | None) -> Recording:
-    """A look before a run, of which nothing is kept; it knows the quarantine."""
-    recording = Recording(uuid4(), None, None)
+def preview(
+    settings: Settings, opened: OpenLedger | None, scope: Selection | None = None
+) -> Recording:
+    """A look before a run, of which nothing is kept; it knows what the ledger says."""
+    recording = Recording(uuid4(), None, None, scope or selection_of(settings))
     if opened is not None:
         from repair_service.sweep.run_record import Look
 
+        # Never opened; the processes of --jobs know by it which store the ledger is to be asked of.
+        recording.run = _new_run(
+            "audit", settings, opened, selection=recording.selection, policy={}, whole_store=False
+        )
         recording.record = Look(
             opened.ledger, opened.identity.key, most_repairs=settings.max_repairs_per_thread
         )
@@ -210,5 +254,6 @@ def _policy_of(settings: Settings, replica: Store | None) -> dict[str, Any]:
         "max_ratio": settings.max_ratio,
         **{name: _said(value) for name, value in asdict(settings.limits()).items()},
         "read_behind": None if replica is None else replica.load().behind(),
+        "dry_run": settings.dry_run,
     }
     return {**asdict(settings.policy()), **bounds}

@@ -75,7 +75,7 @@ def repair(
 
     flags = context.params
     # What is for a sweep, in a file that both share, must not keep one thread from repair.
-    of_sweeps = ("since", "namespace", "shard", "max_repairs", "max_ratio")
+    of_sweeps = ("since", "namespace", "shard", "max_repairs", "max_ratio", "run_time")
     unbound = dict.fromkeys((*of_sweeps, *LOAD_SETTINGS))
     settings = load_settings(flags | {"thread": [thread_id]}).model_copy(update=unbound)
     writes = not settings.dry_run

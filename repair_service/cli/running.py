@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from repair_service.cli.exits import ExitCode, exit_code
+from repair_service.cli.incremental import scope_of
 from repair_service.cli.jobs import jobs_of
 from repair_service.cli.ledger import open_ledger
 from repair_service.cli.opening import (
@@ -19,13 +20,20 @@ from repair_service.cli.opening import (
     store_address,
 )
 from repair_service.cli.progress import Progress
-from repair_service.cli.recording import Recording, selection_of, start_run
+from repair_service.cli.recording import Recording, start_run
 from repair_service.cli.settings import Settings, load_settings
 from repair_service.cli.signals import Stop, Stopped
 from repair_service.cli.times import say_duration, say_time
-from repair_service.errors import RepairServiceError
+from repair_service.errors import RepairServiceError, UsageError
+from repair_service.ledger.records.base import Cursor
 from repair_service.repair.diagnosis import Diagnosis
-from repair_service.report.document import Ending, Report, RunItem, totals_item
+from repair_service.report.document import (
+    Ending,
+    Report,
+    RunItem,
+    scope_options,
+    totals_item,
+)
 from repair_service.store.failures import read_address
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
@@ -53,6 +61,8 @@ class Work(Protocol):
     totals: Totals
     stopped_by: str | None
     refused: bool
+    complete: bool
+    cursor: Cursor | None
 
     def rest(self) -> Iterator[Diagnosis]:
         """What is still done once the run is stopped."""
@@ -82,12 +92,13 @@ def audit_of(
         sweep = Sweep(
             store,
             settings.policy(),
-            selection_of(settings),
+            recording.selection,
             now=now,
             on_progress=moved,
             record=recording.record,
             active_query=settings.active_query,
             throttle=throttle,
+            run_time=settings.run_time,
         )
         return sweep, sweep.audit()
 
@@ -108,12 +119,17 @@ def sweep_of(
     throttle = checked_throttle(settings, store, replica)
     if settings.jobs > 1 and flags is not None:
         return jobs_of(settings, flags, recording, writes=True)
+    if settings.max_ratio is not None and settings.run_time is not None:
+        raise UsageError(
+            "--max-ratio looks at every head before it writes the first, and --run-time may end "
+            "the run before that; give one of them."
+        )
 
     def begin(moved: Moved) -> tuple[Work, Iterator[Diagnosis]]:
         sweep = Sweep(
             store,
             settings.policy(),
-            selection_of(settings),
+            recording.selection,
             on_progress=moved,
             record=recording.record,
             max_repairs=settings.max_repairs,
@@ -121,6 +137,7 @@ def sweep_of(
             active_query=settings.active_query,
             replica=replica,
             throttle=throttle,
+            run_time=settings.run_time,
         )
         return sweep, sweep.repair()
 
@@ -151,10 +168,11 @@ def audit_only(
         open_output(settings) as out,
         open_store(settings, writes=False) as store,
         open_replica(settings, store) as replica,
-        open_ledger(settings, store, writes=False) as opened,
+        open_ledger(settings, store, writes=False, looks=True) as opened,
     ):
         report = open_report(settings, out)
-        recording = start_run(verb, settings, opened, writes=False, replica=replica)
+        scope = scope_of(verb, settings, opened)
+        recording = start_run(verb, settings, opened, writes=False, scope=scope, replica=replica)
         outcome = run_reported(
             verb,
             settings,
@@ -220,7 +238,9 @@ def run_reported(
                 report.add(diagnosis)
                 moved(work.totals)
             code = _code(settings, work, earn)
-            recording.close(work.totals, exit_code=int(code), complete=True)
+            recording.close(
+                work.totals, exit_code=int(code), complete=work.complete, cursor=work.cursor
+            )
         except Stopped as signal:
             progress.clear()
             for diagnosis in work.rest():
@@ -237,7 +257,7 @@ def run_reported(
             end(ExitCode.ERROR)
             raise
         end(code)
-    _say_bound(work)
+    _say_bound(work, recording)
     return outcome
 
 
@@ -302,13 +322,20 @@ def _code(settings: Settings, work: Work, earn: Callable[[Totals], ExitCode] | N
     return exit_code(work.totals.verdicts, exit_zero=settings.exit_zero)
 
 
-def _say_bound(work: Work) -> None:
+def _say_bound(work: Work, recording: Recording) -> None:
     if work.refused:
         print(
             f"Nothing was written: {work.stopped_by}. Look with audit; where it is right, give a "
             "greater --max-ratio.",
             file=sys.stderr,
         )
+    elif not work.complete and work.cursor is not None:
+        goes_on = (
+            "the next run of this kind goes on from here"
+            if recording.keeps
+            else "nothing keeps the place, so the next run begins anew"
+        )
+        print(f"Stopped by {work.stopped_by}; {goes_on}.", file=sys.stderr)
     elif work.stopped_by:
         print(f"Stopped by {work.stopped_by}; run it again to go on.", file=sys.stderr)
 
@@ -324,5 +351,5 @@ def run_item(verb: str, settings: Settings, recording: Recording, started: float
         started_at=say_time(started),
         finished_at=say_time(time.time()),
         store=read_address(store_address(settings)).text,
-        options=options,
+        options={**options, **scope_options(recording.selection)},
     )

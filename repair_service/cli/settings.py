@@ -117,6 +117,7 @@ class Settings(BaseSettings):
     # As text, so that a report says it as it was given.
     shard: str | None = None
     # Each is a process with two connections: more than a few are for the store's owner to allow.
+    full: bool = False
     jobs: int = Field(default=1, ge=1, le=32)
     # Longer than a tool should take: a younger head may belong to a run that is alive.
     min_idle: Duration = 600.0
@@ -138,6 +139,7 @@ class Settings(BaseSettings):
     require_reason: bool = False
     actor: str | None = None
     max_repairs: int | None = Field(default=None, ge=0)
+    run_time: Duration | None = None
     max_ratio: float | None = Field(default=None, ge=0, le=1)
     # Often enough for an outage that lasts; a thread that breaks more often has another cause.
     max_repairs_per_thread: int = Field(default=3, ge=1)

@@ -10,7 +10,7 @@ from repair_service.cli import options
 from repair_service.cli.audit import advise
 
 if TYPE_CHECKING:
-    from repair_service.cli.ledger import OpenLedger
+    from repair_service.cli.recording import Recording
     from repair_service.cli.running import Outcome
     from repair_service.cli.settings import Settings
     from repair_service.cli.signals import Stop
@@ -27,6 +27,7 @@ def sweep(
     namespace: options.Namespace = None,
     since: options.Since = None,
     shard: options.Shard = None,
+    full: options.Full = None,
     jobs: options.Jobs = None,
     min_idle: options.MinIdle = None,
     deployed_at: options.DeployedAt = None,
@@ -50,6 +51,7 @@ def sweep(
     read_url: options.ReadUrl = None,
     statement_timeout: options.StatementTimeout = None,
     lock_timeout: options.LockTimeout = None,
+    run_time: options.RunTime = None,
     reason: options.Reason = None,
     yes: options.Yes = None,
     dry_run: options.DryRun = None,
@@ -78,7 +80,7 @@ def sweep(
       0  nothing wrong, or all of it repaired
       1  the store could not be read or written
       2  faults are left (manual, unreadable, or the thread moved on meanwhile)
-      3  stopped by --max-repairs, or a patch failed its check and was rolled back
+      3  stopped by --max-repairs or --run-time, or a patch failed its check and was rolled back
       5  refused: no terminal to ask on and no --yes, or more than --max-ratio
      64  wrong usage
     130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand
@@ -94,9 +96,10 @@ def sweep(
 
 def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
     from repair_service.cli.asking import need_answer
+    from repair_service.cli.incremental import scope_of
     from repair_service.cli.ledger import check_reason, open_ledger
     from repair_service.cli.opening import open_output, open_replica, open_report, open_store
-    from repair_service.cli.recording import start_run
+    from repair_service.cli.recording import preview, start_run
     from repair_service.cli.running import (
         check_threads_exist,
         run_reported,
@@ -112,15 +115,16 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
         open_output(settings) as out,
         open_store(settings, writes=True) as store,
         open_replica(settings, store) as replica,
-        open_ledger(settings, store, writes=True) as opened,
+        open_ledger(settings, store, writes=True, looks=True) as opened,
     ):
         report = open_report(settings, out)
         wait_for_deploy(settings)
+        scope = scope_of("sweep", settings, opened)
         if not settings.yes:
-            code = _ask(settings, flags, store, replica, stop, opened)
-            if code is not None:
+            look = preview(settings, opened, scope)
+            if (code := _ask(settings, flags, store, replica, stop, look)) is not None:
                 return code
-        recording = start_run("sweep", settings, opened, writes=True, replica=replica)
+        recording = start_run("sweep", settings, opened, writes=True, scope=scope, replica=replica)
         outcome = run_reported(
             "sweep",
             settings,
@@ -140,11 +144,10 @@ def _ask(
     store: "Store",
     replica: "Store | None",
     stop: "Stop",
-    opened: "OpenLedger | None",
+    look: "Recording",
 ) -> int | None:
     """Show what would be written, on stderr, and ask; None to go on, else the exit code."""
     from repair_service.cli.asking import agreed
-    from repair_service.cli.recording import preview
     from repair_service.cli.running import audit_of, check_threads_exist, run_reported
     from repair_service.repair.verdict import Verdict
     from repair_service.report.table import TableReport
@@ -152,7 +155,6 @@ def _ask(
     def nothing(outcome: "Outcome") -> None:
         return None
 
-    look = preview(settings, opened)
     planned = run_reported(
         "audit",
         settings,

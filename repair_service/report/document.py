@@ -1,9 +1,11 @@
 """A whole run in a report: what was asked, what was counted, how it ended."""
 
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
 
+from repair_service.ledger.records.base import Base, Earlier
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.sweep.totals import Totals
 
@@ -63,6 +65,30 @@ class Report(Protocol):
     def end(self, ending: Ending) -> None:
         """Report the ending; nothing comes after it."""
         ...
+
+
+class Scope(Protocol):
+    """What a run goes on from (sweep/selection.py)."""
+
+    @property
+    def base(self) -> Base | None:
+        """The run since which it looks."""
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """The run that was cut short."""
+
+
+def scope_options(scope: Scope) -> dict[str, str | None]:
+    """What a report says of the runs before it: since when it is incremental, and from which run;
+    which run did the first part."""
+    base, earlier = scope.base, scope.earlier
+    since = None if base is None else datetime.fromtimestamp(base.since, UTC)
+    return {
+        "incremental_since": None if since is None else f"{since:%Y-%m-%dT%H:%M:%SZ}",
+        "incremental_base": None if base is None else str(base.runs[0]),
+        "goes_on_from": None if earlier is None else str(earlier.runs[0]),
+    }
 
 
 def totals_item(totals: Totals) -> TotalsItem:

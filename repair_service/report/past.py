@@ -1,9 +1,11 @@
 """A past run as the ledger keeps it, in any format."""
 
-from typing import IO, Literal, assert_never
+from dataclasses import dataclass
+from typing import IO, Any, Literal, assert_never
 
+from repair_service.ledger.records.base import Base, Earlier
 from repair_service.ledger.records.run import Run
-from repair_service.report.document import Ending, RunItem, TotalsItem
+from repair_service.report.document import Ending, RunItem, TotalsItem, scope_options
 from repair_service.report.items import item_of_finding
 from repair_service.report.overview import FindingsAnew, Overview, Sums
 from repair_service.report.runs import moment
@@ -66,7 +68,7 @@ def ending_of(run: Run, findings: FindingsAnew, next_command: str | None) -> End
             started_at=moment(run.started_at),
             finished_at=moment(run.finished_at) if run.finished_at else None,
             store=run.store,
-            options={**run.selection, **run.policy, "reason": run.reason, "actor": run.actor},
+            options=_options(run),
         ),
         TotalsItem(
             threads=sums.threads or 0,
@@ -79,3 +81,16 @@ def ending_of(run: Run, findings: FindingsAnew, next_command: str | None) -> End
         run.exit_code,
         next_command,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    base: Base | None
+    earlier: Earlier | None
+
+
+def _options(run: Run) -> dict[str, Any]:
+    scope = _Scope(Base.within(run.selection), Earlier.within(run.selection))
+    asked = {name: said for name, said in run.selection.items() if name not in ("base", "earlier")}
+    kept = {"reason": run.reason, "actor": run.actor}
+    return {**asked, **run.policy, **scope_options(scope), **kept}

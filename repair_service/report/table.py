@@ -67,6 +67,12 @@ class TableReport:
             f"{_count(totals.threads, 'thread')}, {_count(totals.heads, 'head')}"
             + (f": {verdicts}." if verdicts else ".")
         )
+        if since := ending.run.options.get("incremental_since"):
+            self._wrapped(
+                f"Incremental: the heads that changed since {since}, and what was not final then."
+            )
+        if run := ending.run.options.get("goes_on_from"):
+            self._wrapped(f"It went on from run {run}, which reported the first part.")
         if totals.faults:
             faults = ", ".join(f"{count} {kind}" for kind, count in totals.faults.items())
             self._wrapped(f"Faults: {faults}.")

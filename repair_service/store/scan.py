@@ -84,6 +84,7 @@ class HeadScan:
         self._connection = connection
         self._loader = loader
         self._wanted = wanted
+        self._most = MOST
 
     def walk(
         self, batch_size: int | None, after: str | None = None, most: int | None = None
@@ -93,11 +94,11 @@ class HeadScan:
         Args:
             batch_size: Heads a batch; None for so many as are read in about half a second.
             after: Begin behind this thread; of named threads all are taken.
-            most: Threads of a batch at most; None for as many as may be.
+            most: Threads of a batch at most; None for as many as may be. More may be walked over.
         """
         skims = self._wanted.threads is None and self._wanted.changed_since is not None
-        fitting = MOST_WALKED if skims else MOST
-        pace = Pace(most=fitting if most is None else min(most, fitting))
+        self._most = MOST if most is None else min(most, MOST)
+        pace = Pace(most=MOST_WALKED if skims else self._most)
         seen = 0
         while True:
             size = batch_size or pace.size
@@ -131,7 +132,7 @@ class HeadScan:
         if page is None:
             return None
         places = self._places(page.threads)
-        batches = list(_whole_threads(places, min(size, MOST))) or [[]]
+        batches = list(_whole_threads(places, min(size, self._most))) or [[]]
         return page, places, batches, self._load(batches[0])
 
     def _places(self, threads: Sequence[str]) -> list[Place]:

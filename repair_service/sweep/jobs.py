@@ -13,6 +13,7 @@ from multiprocessing.synchronize import Event
 from typing import Protocol
 
 from repair_service.errors import RepairServiceError
+from repair_service.ledger.records.base import Cursor
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.sweep.totals import Totals
 
@@ -54,6 +55,7 @@ class Jobs:
         totals: What all of them counted.
         stopped_by: None: no bound is shared between processes.
         refused: False, for the same reason.
+        complete: True, and cursor None: none is cut short.
     """
 
     def __init__(self, job: Job, count: int, moved: Moved) -> None:
@@ -67,6 +69,8 @@ class Jobs:
         self.totals = Totals()
         self.stopped_by: str | None = None
         self.refused = False
+        self.complete = True
+        self.cursor: Cursor | None = None
         self._job = job
         self._count = count
         self._moved = moved

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 from uuid import UUID
 
+from repair_service.ledger.records.base import Base
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.store.append import Also
 
@@ -28,6 +29,9 @@ class Record(Protocol):
     def repairing(self, diagnosis: Diagnosis) -> AbstractContextManager[Also | None]:
         """Around the write of one patch: gives what belongs to its transaction."""
 
+    def not_final(self, base: Base, after: str | None) -> Iterator[str]:
+        """The threads that a base left unfinished, in order, behind one of them."""
+
 
 class NoRecord:
     """A run of which nothing is kept."""
@@ -44,6 +48,10 @@ class NoRecord:
 
     def found(self, diagnosis: Diagnosis) -> None:
         """Keeps nothing."""
+
+    def not_final(self, base: Base, after: str | None) -> Iterator[str]:
+        """None of them: nobody kept any."""
+        return iter(())
 
     @contextmanager
     def repairing(self, diagnosis: Diagnosis) -> Iterator[Also | None]:

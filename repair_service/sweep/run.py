@@ -4,21 +4,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from repair_service.checkpoint.rows import HeadRows
+from repair_service.ledger.records.base import Cursor
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.portions import Portions
 from repair_service.sweep.position import Position
 from repair_service.sweep.record import NoRecord, Record
 from repair_service.sweep.selection import Selection
-from repair_service.sweep.shard import WHOLE
 from repair_service.sweep.throttle import NO_LIMITS, Throttle
 from repair_service.sweep.totals import Totals
+from repair_service.sweep.walk import Walk
 from repair_service.sweep.write import held_back, is_held_back, without_patch, write_patch
-
-SUSPECTS_AT_ONCE = 50
-"""Threads whose whole rows are held at once: their history is the largest thing in memory."""
 
 LEFT_TO_A_RUN = (Verdict.REPAIRABLE, Verdict.MANUAL)
 """What is looked at again once a run has ended; the other verdicts stay what they are."""
@@ -29,12 +28,14 @@ RUNS_NOW = "the application says that it runs now (--active-query)"
 class Sweep:
     """A run over a store.
 
-    Memory is bounded by one batch of heads and the rows of SUSPECTS_AT_ONCE threads.
+    Memory is bounded by one batch of heads and the rows of a portion of their threads.
 
     Attributes:
         totals: What was counted so far.
         stopped_by: The bound that kept repairable heads from being written; None where none did.
         refused: Whether that bound refused the whole run, so that nothing was written.
+        complete: Whether every head of the selection was looked at, or is still to be.
+        cursor: Where the next run may go on; None where this one is complete, or keeps no place.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Sweep:
         active_query: str | None = None,
         replica: Store | None = None,
         throttle: Throttle | None = None,
+        run_time: float | None = None,
     ) -> None:
         """Prepare a run; nothing is read yet.
 
@@ -69,10 +71,14 @@ class Sweep:
                 store itself has.
             throttle: Lets the run wait between batches and before each write; by default it never
                 does.
+            run_time: Seconds behind which no further batch is begun; None for any time.
         """
         self.totals = Totals()
+        self._met = 0
         self.stopped_by: str | None = None
         self.refused = False
+        self.complete = True
+        self.cursor: Cursor | None = None
         self._store = store
         self._policy = policy
         self._selection = selection
@@ -87,6 +93,8 @@ class Sweep:
         self._throttle = throttle or Throttle(NO_LIMITS)
         # The shares of the whole at which this look at the heads begins and ends.
         self._from, self._to = 0.0, 1.0
+        self._run_time = run_time
+        self._portions = Portions()
 
     def audit(self) -> Iterator[Diagnosis]:
         """Judge every selected head, and yield those that are not healthy. Writes nothing."""
@@ -115,16 +123,14 @@ class Sweep:
             # A query that cannot be asked is said at once, not when the first suspect turns up.
             self._store.active_threads(self._active_query, ())
         self._wait()
-        selection = self._selection
         last_thread: str | None = None
-        position = Position(self._scanned, selection)
-        for batch in self._scanned.scan(
-            threads=selection.threads,
-            namespace=selection.namespace,
-            since=selection.since,
-            shard=None if selection.shard == WHOLE else selection.shard.of_store(),
-            most=self._throttle.most,
-        ):
+        position = Position(self._scanned, self._selection)
+        walk = Walk(self._scanned, self._selection, self._record, most=self._throttle.most)
+        until = None if self._run_time is None else time.monotonic() + self._run_time
+        for number, batch in enumerate(walk.batches()):
+            if number and until is not None and time.monotonic() >= until:
+                self._cut_short(walk)
+                return
             suspects = self._suspects(batch)
             for rows in batch:
                 self.totals.heads += 1
@@ -133,13 +139,19 @@ class Sweep:
                     last_thread = rows.row.thread_id
             self.totals.verdicts[Verdict.HEALTHY] += len(batch) - len(suspects)
             yield from self._examined(suspects)
-            share = position.behind(batch[-1].row.thread_id, self.totals.threads)
+            share = position.behind(walk.last, self.totals.threads) if walk.last else None
             if share is not None:
                 self.totals.share = self._from + share * (self._to - self._from)
             self._progressed()
             self._throttle.looked_at(len(batch))
             self._wait()
         self.totals.share = self._to
+        self._met = walk.met
+
+    def _cut_short(self, walk: Walk) -> None:
+        self.complete = False
+        self.cursor = walk.cursor
+        self.stopped_by = "--run-time"
 
     def _wait(self) -> None:
         """Wait where something asks for it."""
@@ -165,10 +177,10 @@ class Sweep:
 
     def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
         """Judge suspects with the whole rows of their threads."""
-        for start in range(0, len(suspects), SUSPECTS_AT_ONCE):
-            some = suspects[start : start + SUSPECTS_AT_ONCE]
-            ids = list({rows.row.thread_id for rows in some})
+        for some in self._portions.cut(suspects):
+            ids = list(dict.fromkeys(rows.row.thread_id for rows in some))
             threads = self._store.threads(ids)
+            self._portions.weighed(some, threads.values())
             quarantined = self._record.quarantined(ids)
             running: frozenset[str] = frozenset()
             if self._active_query:
@@ -196,8 +208,9 @@ class Sweep:
         kept, self.totals = self.totals, Totals()
         self._to = 0.5
         found = sum(diagnosis.verdict is Verdict.REPAIRABLE for diagnosis in self._judged())
-        heads = self.totals.heads
         kept.throttled_seconds, kept.share = self.totals.throttled_seconds, 0.5
+        # Of an incremental run those too that it passed by: else what is left looks like all.
+        heads = max(self.totals.heads, self._met)
         self.totals = kept
         self._from, self._to = 0.5, 1.0
         if found > self._max_ratio * heads:

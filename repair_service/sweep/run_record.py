@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ import psycopg
 from repair_service.errors import Drifted, RepairFailed, Unreadable, UsageError
 from repair_service.ledger.gateway import Ledger
 from repair_service.ledger.pattern import pattern_of
+from repair_service.ledger.records.base import Base
 from repair_service.ledger.records.finding import Finding
 from repair_service.ledger.records.repair import NewRepair, RemovedMessage
 from repair_service.ledger.records.run import NewRun
@@ -49,6 +51,11 @@ class Look:
     def repairing(self, diagnosis: Diagnosis) -> AbstractContextManager[Also | None]:
         """Adds nothing to the transaction."""
         return nullcontext()
+
+    def not_final(self, base: Base, after: str | None) -> Iterator[str]:
+        """The threads that a base left unfinished, in order, behind one of them."""
+        places = self._ledger.findings.not_final(base, self._store_key, after=after)
+        return (thread for thread, _ in groupby(thread for thread, _ in places))
 
     def _repairs_of(self, diagnosis: Diagnosis) -> int:
         return self._ledger.quarantine.count_repairs(

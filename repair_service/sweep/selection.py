@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from repair_service.ledger.records.base import Base, Earlier
 from repair_service.sweep.shard import WHOLE, Shard
 
 
@@ -14,9 +15,19 @@ class Selection:
         namespace: Only this namespace (the empty text is the root).
         since: Only heads newer than this, seconds since 1970.
         shard: Only the threads of this part.
+        base: Of the heads that are asked for, only those of threads that changed since this run, or
+            that it left unfinished; None for all.
+        earlier: The runs that did the first part already; None where there are none.
     """
 
     threads: tuple[str, ...] = ()
     namespace: str | None = None
     since: float | None = None
     shard: Shard = WHOLE
+    base: Base | None = None
+    earlier: Earlier | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether no head of the store, or of the shard, is left out."""
+        return (self.threads, self.namespace, self.since) == ((), None, None)

@@ -53,10 +53,12 @@ class Base:
         min_idle = run.policy.get("min_idle")
         # A run kept a head alone that was younger; one without end has no JSON, and null stands.
         idle = timedelta(seconds=min_idle) if isinstance(min_idle, int | float) else LATE
+        # It saw of the store what the replica that it read had then.
+        behind = timedelta(seconds=run.policy.get("read_behind") or 0)
         return cls(
             runs=(run.id, *(earlier.runs if earlier else ())),
             began_at=began_at,
-            since=(began_at - min(idle, LATE) - CLOCKS).timestamp(),
+            since=(began_at - behind - min(idle, LATE) - CLOCKS).timestamp(),
         )
 
     @classmethod
