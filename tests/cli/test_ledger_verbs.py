@@ -164,7 +164,7 @@ def test_the_ledger_is_made_looked_at_and_printed(bare: Command) -> None:
     assert "absent" in bare("db", "current").out
     assert "CREATE SCHEMA IF NOT EXISTS repair_service" in bare("db", "upgrade", "--sql").out
     made = bare("db", "upgrade", "--format", "json").document
-    assert (made["before"], made["applied"]) == (None, [made["after"]])
+    assert (made["before"], made["applied"][-1]) == (None, made["after"])
     assert "already" in bare("db", "upgrade").out
     assert bare("db", "check").code == 0
     current = bare("db", "current", "--format", "json").document
