@@ -80,7 +80,7 @@ def sweep(
       0  nothing wrong, or all of it repaired
       1  the store could not be read or written
       2  faults are left (manual, unreadable, or the thread moved on meanwhile)
-      3  stopped by --max-repairs or --run-time, or a patch failed its check and was rolled back
+      3  stopped by --max-repairs or --run-time, or a patch was rolled back
       5  refused: no terminal to ask on and no --yes, or more than --max-ratio
      64  wrong usage
     130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand

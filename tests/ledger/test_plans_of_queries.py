@@ -1,6 +1,6 @@
 """Every question asked of a large ledger is answered by an index."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,8 @@ from repair_service.ledger.statements import findings, outbox, quarantine, repai
 from tests.conftest import Database
 
 RUN = UUID(int=7)
-NOW = datetime.now(UTC)
+NOW = datetime.now(UTC) + timedelta(hours=1)
+"""Later than every row, however long the tests before these take."""
 
 QUESTIONS: dict[str, Select[Any]] = {
     "newest runs": runs.newest_runs(50, (NOW, RUN)),
