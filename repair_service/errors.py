@@ -14,6 +14,7 @@ RepairServiceError
 │   ├── LedgerForbidden   the role may not make, read or write them
 │   └── LedgerMismatch    they are missing, behind this release, or ahead of it
 ├── Unreadable            one head or blob that cannot be read; becomes the verdict `unreadable`
+├── NotCarried            a head that a migration cannot carry over for certain; becomes `manual`
 ├── Drifted               the head moved on while its patch was being written; becomes `drifted`
 │   └── PatchGone         the patch that is to be taken back is not there
 └── RepairFailed          the patch did not read back as healthy, so it was rolled back; `failed`
@@ -74,6 +75,10 @@ class LedgerMismatch(LedgerError):
 
 class Unreadable(RepairServiceError):
     """One blob or checkpoint that cannot be read; the message is the verdict's reason."""
+
+
+class NotCarried(RepairServiceError):
+    """State that a migration cannot carry over for certain; the message is the verdict's reason."""
 
 
 class Drifted(RepairServiceError):

@@ -105,13 +105,17 @@ def keeps_tasks(head: Head) -> bool:
 
 
 def is_patch(row: CheckpointRow) -> bool:
-    """Whether a checkpoint is one that `compose` made.
+    """Whether a checkpoint is one that `compose` made: a repair's patch, and no migration's.
 
     The mark names the checkpoint: up to 0.4 LangGraph's `update_state` copies the metadata of the
     checkpoint before, mark included (langgraph/pregel/__init__.py, `**saved.metadata`).
     """
     mark = row.metadata.get(MARK) if isinstance(row.metadata, dict) else None
-    return isinstance(mark, Mapping) and mark.get("checkpoint_id") == row.checkpoint_id
+    return (
+        isinstance(mark, Mapping)
+        and mark.get("checkpoint_id") == row.checkpoint_id
+        and not mark.get("migration")
+    )
 
 
 def caller_updates(head: Head) -> frozenset[str]:
@@ -206,10 +210,10 @@ def _blobs(head: Head, written: Mapping[str, Value | None], version: str) -> Ite
             if not inline:
                 yield BlobRow(channel, version, "empty", None)
         elif not inline or channel in head.delta_channels or not _is_inline(value):
-            yield BlobRow(channel, version, *value, cipher=_cipher(head, channel))
+            yield BlobRow(channel, version, *value, cipher=cipher_of(head, channel))
 
 
-def _cipher(head: Head, channel: str) -> str | None:
+def cipher_of(head: Head, channel: str) -> str | None:
     """The cipher that the channel's value is stored with; else that of any value of the head."""
     stored = head.rows.blobs.get(channel)
     if stored is not None and stored.type != "empty":

@@ -216,20 +216,37 @@ def _pull_ids(parts: _Parts, node: str, triggers: tuple[str, ...]) -> tuple[str,
     if parts.layout.startswith("js"):
         found = [js_pull_task_id(*parts.place, node, trigger) for trigger in triggers]
         return _known(*found)
-    seen = parts.seen.get(node, {})
-    known = {channel for channel in (*parts.versions, *seen) if named_node(channel) == node}
+    lists = trigger_lists(parts.versions, parts.seen, node, triggers)
+    ids = [task_id for names in lists for task_id in pull_task_ids(*parts.place, node, names)]
+    return _known(*ids)
+
+
+def trigger_lists(
+    versions: Iterable[str],
+    seen: Mapping[str, Mapping[str, Version]],
+    node: str,
+    triggers: tuple[str, ...],
+) -> list[tuple[str, ...]]:
+    """The lists of triggers that a node may have, as far as a checkpoint shows.
+
+    Args:
+        versions: The checkpoint's channels.
+        seen: Its `versions_seen`.
+        node: The node.
+        triggers: Those of its triggers that fired.
+    """
+    if INPUT in triggers:
+        return [(INPUT,)]
+    read = seen.get(node, {})
+    known = {channel for channel in (*versions, *read) if named_node(channel) == node}
     joins = {channel for channel in known if channel.startswith("join:")}
     current = f"branch:to:{node}"
-    lists = [
+    return [
         triggers,
-        tuple(sorted(known | set(triggers) | set(seen))),
+        tuple(sorted(known | set(triggers) | set(read))),
         (current,),
         tuple(sorted({current} | joins)),
     ]
-    if INPUT in triggers:
-        lists = [(INPUT,)]
-    ids = [task_id for names in lists for task_id in pull_task_ids(*parts.place, node, names)]
-    return _known(*ids)
 
 
 def _known(*ids: str | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from repair_service.cli.audit import audit
 from repair_service.cli.db import db
 from repair_service.cli.demo import demo
 from repair_service.cli.doctor import doctor
+from repair_service.cli.migrate import migrate
 from repair_service.cli.outbox import outbox
 from repair_service.cli.plan import plan
 from repair_service.cli.repair import repair
@@ -90,6 +91,7 @@ app.command()(repair)
 app.command()(plan)
 app.command()(apply)
 app.command()(undo)
+app.add_typer(migrate)
 app.add_typer(runs)
 app.command()(report)
 app.add_typer(outbox)

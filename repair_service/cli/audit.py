@@ -31,6 +31,7 @@ def audit(
     infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     tool_node: options.ToolNode = None,
+    nodes: options.Nodes = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,

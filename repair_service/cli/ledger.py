@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 NEWEST = 100
 """Runs among which `last` is looked for."""
 
-LOOKING = frozenset({"audit", "sweep", "repair", "plan", "apply"})
+MIGRATING = frozenset({"migrate nodes", "migrate channels", "migrate types"})
+
+LOOKING = frozenset({"audit", "sweep", "repair", "plan", "apply"}) | MIGRATING
 """The verbs whose runs look at heads, so that they can be reported."""
 
-WRITING = frozenset({"sweep", "repair", "apply"})
+WRITING = frozenset({"sweep", "repair", "apply"}) | MIGRATING
 """The verbs whose runs may be undone."""
 
 

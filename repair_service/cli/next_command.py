@@ -20,11 +20,13 @@ LOAD = (
     "lock_timeout",
 )
 REPLICA = ("read_url",)
+MIGRATION = ("rename", "remove", "preset")
 POLICY = (
     "breakpoint",
     "infer_breakpoints",
     "client_tool",
     "tool_node",
+    "nodes",
     "resume",
     "route",
     "allow",
@@ -47,7 +49,7 @@ def next_command(
         The command line, quoted for a shell. A database URL with a password in it is left out, so
         that no secret gets into a log: DATABASE_URL has to hold it.
     """
-    words = [PROGRAM, verb]
+    words = [PROGRAM, *verb.split()]
     for name in names:
         value = flags.get(name)
         flag = "--" + name.replace("_", "-")

@@ -234,6 +234,39 @@ ToolNode = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+Nodes = Annotated[
+    str | None,
+    typer.Option(
+        help="The nodes that the graph has now, with commas between (PARENT|NODE for those of a "
+        "sub-graph): a head that is pending at another one is stuck.",
+        metavar="NAMES",
+        rich_help_panel=POLICY,
+    ),
+]
+Rename = Annotated[
+    list[str] | None,
+    typer.Option(help="What has another name now; repeatable.", metavar="OLD=NEW"),
+]
+Remove = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A node that is there no more: heads that are pending there are parked; repeatable.",
+        metavar="NODE",
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(help="Ready-made renames: create-react-agent-to-create-agent.", metavar="NAME"),
+]
+PlanOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Write nothing but a plan of it to this file, for apply.",
+        metavar="FILE",
+        rich_help_panel=POLICY,
+    ),
+]
 Resume = Annotated[
     str | None,
     typer.Option(

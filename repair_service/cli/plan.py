@@ -37,6 +37,7 @@ def plan(
     infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     tool_node: options.ToolNode = None,
+    nodes: options.Nodes = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
@@ -75,10 +76,21 @@ def plan(
     """
     from repair_service.cli.settings import load_settings
 
-    raise typer.Exit(_plan(load_settings(context.params), context.params, out))
+    raise typer.Exit(write_plan_of("plan", load_settings(context.params), context.params, out))
 
 
-def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
+def write_plan_of(verb: str, settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
+    """The whole of a verb that saves what would be written.
+
+    Args:
+        verb: The verb, for the report.
+        settings: The settings.
+        flags: The flags by name.
+        path: Where the plan is written to.
+
+    Returns:
+        The exit code.
+    """
     from repair_service.cli.incremental import scope_of
     from repair_service.cli.ledger import open_ledger
     from repair_service.cli.opening import open_output, open_replica, open_report, open_store
@@ -98,10 +110,10 @@ def _plan(settings: "Settings", flags: Mapping[str, Any], path: Path) -> int:
     ):
         heading = _heading(settings)
         report = _Planning(open_report(settings, out), path, heading)
-        scope = scope_of("plan", settings, opened)
-        recording = start_run("plan", settings, opened, writes=False, scope=scope, replica=replica)
+        scope = scope_of(verb, settings, opened)
+        recording = start_run(verb, settings, opened, writes=False, scope=scope, replica=replica)
         outcome = run_reported(
-            "plan",
+            verb,
             settings,
             stop,
             recording,

@@ -28,6 +28,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from repair_service.cli.migrations import migration_of
 from repair_service.cli.placeholders import PlaceholderSettings
 from repair_service.cli.shards import parse_shard
 from repair_service.cli.telling import WebhookSettings
@@ -45,7 +46,7 @@ from repair_service.sweep.write import QUARANTINED
 from repair_service.transcript.fault import FaultKind
 
 DEFAULT_FILE = Path("repair-service.toml")
-FLAGS_ONLY = frozenset({"output", "show_content"})
+FLAGS_ONLY = frozenset({"output", "show_content", "migrate", "rename", "remove", "preset"})
 """Flags that are about one call of the command, or that nobody should set and forget."""
 
 FARTHEST_DEPLOY = 24 * 3600.0
@@ -133,6 +134,13 @@ class Settings(BaseSettings):
     route: str | None = None
     allow: Names = ()
     last: int | None = Field(default=None, ge=1)
+    # The nodes that the graphs have now.
+    nodes: Names = ()
+    # What a verb `migrate ...` is about; never set but by its flags, or a sweep would be one.
+    migrate: Literal["nodes", "channels", "types"] | None = None
+    rename: Names = ()
+    remove: Names = ()
+    preset: str | None = None
     placeholder: PlaceholderSettings = PlaceholderSettings()
     webhook: WebhookSettings = WebhookSettings()
     reason: str | None = None
@@ -206,7 +214,11 @@ class Settings(BaseSettings):
         return WHOLE if self.shard is None else parse_shard(self.shard, {})
 
     def policy(self) -> Policy:
-        """What the operator allows and declares, as the diagnosis takes it."""
+        """What the operator allows and declares, as the diagnosis takes it.
+
+        Raises:
+            UsageError: The flags of a migration cannot be meant.
+        """
         return Policy(
             allow=frozenset(self.allow),
             breakpoints=frozenset(self.breakpoint),
@@ -223,6 +235,8 @@ class Settings(BaseSettings):
             ),
             min_idle=self.min_idle,
             deployed_at=self.deployed_at,
+            nodes=frozenset(self.nodes),
+            migration=migration_of(self.migrate, self.rename, self.remove, self.preset),
         )
 
     def bounds(self) -> Bounds:
@@ -237,7 +251,9 @@ class Settings(BaseSettings):
 
     def options(self) -> dict[str, Any]:
         """The settings for a report: by their flags' names, without the addresses."""
-        shown = self.model_dump(mode="json", exclude={*_SECRET, "placeholder", "webhook"})
+        hidden = {"migrate", "rename", "remove", "preset"} if self.migrate is None else set[str]()
+        left_out = {*_SECRET, *hidden, "placeholder", "webhook"}
+        shown = self.model_dump(mode="json", exclude=left_out)
         return {_said(name): value for name, value in shown.items()}
 
 

@@ -1,7 +1,7 @@
 """`sweep`: an audit that writes every repairable head."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -37,6 +37,7 @@ def sweep(
     infer_breakpoints: options.InferBreakpoints = None,
     client_tool: options.ClientTool = None,
     tool_node: options.ToolNode = None,
+    nodes: options.Nodes = None,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
@@ -91,10 +92,26 @@ def sweep(
     settings = load_settings(context.params)
     if settings.dry_run:
         raise typer.Exit(audit_only("sweep", context.params, advise))
-    raise typer.Exit(_sweep(settings, context.params))
+    raise typer.Exit(sweep_asked("sweep", settings, context.params, advise))
 
 
-def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
+def sweep_asked(
+    verb: str,
+    settings: "Settings",
+    flags: Mapping[str, Any],
+    advise: "Callable[[Outcome, Mapping[str, Any]], str | None]",
+) -> int:
+    """The whole of a verb that writes every repairable head, and asks first on a terminal.
+
+    Args:
+        verb: The verb, for the report.
+        settings: The settings.
+        flags: The flags by name.
+        advise: Gives the command to type next.
+
+    Returns:
+        The exit code.
+    """
     from repair_service.cli.asking import need_answer
     from repair_service.cli.incremental import scope_of
     from repair_service.cli.ledger import check_reason, open_ledger
@@ -109,7 +126,7 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
     from repair_service.cli.signals import Stop
 
     check_reason(settings, writes=True)
-    need_answer("sweep", settings.yes, "--dry-run shows what would be written")
+    need_answer(verb, settings.yes, "--dry-run shows what would be written")
     with (
         Stop() as stop,
         open_output(settings) as out,
@@ -119,14 +136,14 @@ def _sweep(settings: "Settings", flags: Mapping[str, Any]) -> int:
     ):
         report = open_report(settings, out)
         wait_for_deploy(settings)
-        scope = scope_of("sweep", settings, opened)
+        scope = scope_of(verb, settings, opened)
         if not settings.yes:
             look = preview(settings, opened, scope)
             if (code := _ask(settings, flags, store, replica, stop, look)) is not None:
                 return code
-        recording = start_run("sweep", settings, opened, writes=True, scope=scope, replica=replica)
+        recording = start_run(verb, settings, opened, writes=True, scope=scope, replica=replica)
         outcome = run_reported(
-            "sweep",
+            verb,
             settings,
             stop,
             recording,

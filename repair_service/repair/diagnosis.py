@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from repair_service.checkpoint.rows import BlobRow, CheckpointRow
+from repair_service.checkpoint.rows import BlobRow, CheckpointRow, WriteRow
 from repair_service.repair.verdict import Fault, Resume, RouteSource, Verdict
 
 
@@ -29,6 +29,26 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A sub-graph's head under the name that its namespace has behind a patch above it.
+
+    Attributes:
+        row: The new row of `checkpoints`, the first one of its namespace.
+        blobs, writes: Its new rows of `checkpoint_blobs` and `checkpoint_writes`.
+        from_namespace: The namespace that it is carried over from.
+        from_id: The head of that one, as it was diagnosed.
+        from_digest: Digest of that head's pending writes.
+    """
+
+    row: CheckpointRow
+    blobs: tuple[BlobRow, ...]
+    writes: tuple[WriteRow, ...]
+    from_namespace: str
+    from_id: str
+    from_digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """The one new checkpoint behind a head.
 
@@ -43,6 +63,8 @@ class Patch:
         salvaged: How many real results it takes up.
         placeholders: How many results it makes up.
         removed: The messages that it takes out of lists.
+        writes: New rows of `checkpoint_writes` of the new checkpoint (a migration's).
+        below: The heads of sub-graphs that go with it into other namespaces (a migration's).
     """
 
     row: CheckpointRow
@@ -55,6 +77,8 @@ class Patch:
     salvaged: int
     placeholders: int
     removed: tuple[Removal, ...] = ()
+    writes: tuple[WriteRow, ...] = ()
+    below: tuple[Carried, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from repair_service.repair.route import (
     tool_steps,
 )
 from repair_service.repair.step import Step, judge_rest, judge_step
+from repair_service.repair.stuck import faults_of_stuck, reason_of_stuck, stuck_tasks, unknown_nodes
 from repair_service.repair.verdict import Policy, Resume, Verdict
 from repair_service.repair.waits import declared_wait, open_question, still_active
 from repair_service.transcript.fault import Finding
@@ -131,6 +132,13 @@ class _Case:
                 return replace(blank, verdict=Verdict.UNREADABLE, reason=reason)
         if not is_live(namespace, self.heads):
             return replace(blank, reason="its task is no longer pending at its parent")
+        if stuck := stuck_tasks(head, self.policy.nodes):
+            return replace(
+                blank,
+                verdict=Verdict.MANUAL,
+                reason=reason_of_stuck(head, stuck),
+                faults=faults_of_stuck(stuck),
+            )
         ancestors = self.thread.ancestors.get(namespace, ())
         transcripts = {
             name: without_outdated(head, name, transcript, ancestors)
@@ -199,6 +207,12 @@ class _Case:
             )
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         route = replace(route, channels=channels) if route else None
+        if route and (gone := sorted(unknown_nodes(head, route.nodes, self.policy.nodes))):
+            reason = (
+                f"it would go on at {gone[0]!r}, which is not among --nodes; --route NODE names "
+                "where, --resume park lets it wait for a new message"
+            )
+            return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)
         if resume is None:
             reason = f"no channel is known to start the node {self.policy.route!r} in this layout"
             return replace(diagnosis, verdict=Verdict.MANUAL, reason=reason)

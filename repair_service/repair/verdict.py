@@ -42,9 +42,9 @@ class Fault:
 
     Attributes:
         kind: The kind of fault.
-        channel: The transcript's channel.
+        channel: The transcript's channel; for a stuck node, that which starts it.
         message_index: Index of the message at fault, from 0: the AI message for a call, the tool
-            message for a result.
+            message for a result; None for a stuck node, which is no fault of a list.
         tool_call_id: The call's id, None where it has none.
         tool_name: The tool's name, where the rows say it.
         model: The model that made the call, where the rows say it.
@@ -53,7 +53,7 @@ class Fault:
 
     kind: FaultKind
     channel: str
-    message_index: int
+    message_index: int | None
     tool_call_id: str | None
     tool_name: str | None
     model: str | None
@@ -83,6 +83,23 @@ class Placeholders:
 
 
 @dataclass(frozen=True, slots=True)
+class Migration:
+    """What changed in a graph since its threads were stored.
+
+    Attributes:
+        kind: What the names are of.
+        renames: By old name, the new one. A node's or a state key's old name is `NAME` in the root
+            graph and `NODE|NAME` in the graph that the node is; a new one is the bare name. A class
+            is `module.Class`.
+        removed: The nodes that are there no more, named as the old ones.
+    """
+
+    kind: Literal["nodes", "channels", "types"]
+    renames: Mapping[str, str] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What the operator allows and declares.
 
@@ -101,6 +118,9 @@ class Policy:
         min_idle: Seconds for which a thread must have been quiet.
         deployed_at: Seconds since 1970; with it, heads not older are active and `min_idle` is not
             asked.
+        nodes: The nodes that the graphs have now, named as in Migration; empty where they were not
+            said. A head that is pending at another one is stuck.
+        migration: What heads are to be carried over to; None to repair them.
     """
 
     allow: frozenset[str] = frozenset()
@@ -114,3 +134,5 @@ class Policy:
     placeholders: Placeholders = field(default_factory=Placeholders)
     min_idle: float = 600.0
     deployed_at: float | None = None
+    nodes: frozenset[str] = frozenset()
+    migration: Migration | None = None

@@ -10,7 +10,7 @@ class FaultItem(msgspec.Struct, frozen=True):
     """What is wrong at one place, and what the patch does about it."""
 
     kind: str
-    message_index: int
+    message_index: int | None
     tool_call_id: str | None
     tool_name: str | None
     model: str | None

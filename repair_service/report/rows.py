@@ -106,7 +106,9 @@ def _fault_row(fault: Fault, patched: bool) -> FaultRow:
         tool=printable(fault.tool_name or ""),
         model=printable(fault.model or ""),
         call_id=printable(fault.tool_call_id or ""),
-        place=f"{printable(fault.channel)}, message {fault.message_index}",
+        place=printable(fault.channel)
+        if fault.message_index is None
+        else f"{printable(fault.channel)}, message {fault.message_index}",
         mend=MENDS[fault.mend] if patched else "",
     )
 

@@ -53,6 +53,8 @@ class TableReport:
         if diagnosis.faults:
             self._indented(said_faults(diagnosis.faults))
         if done := said_patch(diagnosis):
+            if not diagnosis.faults:
+                self._indented(printable(diagnosis.reason))
             self._indented(done)
         elif diagnosis.reason:
             self._indented(printable(diagnosis.reason))

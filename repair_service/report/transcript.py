@@ -124,7 +124,7 @@ def _fault_kinds(diagnosis: Diagnosis, channel: str) -> dict[int, list[str]]:
     """The kinds of fault by the index of the message."""
     kinds: dict[int, list[str]] = {}
     for fault in diagnosis.faults:
-        if fault.channel == channel:
+        if fault.channel == channel and fault.message_index is not None:
             kinds.setdefault(fault.message_index, []).append(fault.kind.value)
     return kinds
 

@@ -3,11 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, ThreadRows
+from repair_service.checkpoint.rows import (
+    BlobRow,
+    CheckpointRow,
+    HeadRows,
+    ThreadRows,
+    WriteRow,
+)
 from repair_service.errors import StoreForbidden, StoreNotUnderstood, StoreUnreachable
+from repair_service.repair.diagnosis import Carried
 from repair_service.store.activity import active_among
 from repair_service.store.ahead import read_ahead
-from repair_service.store.append import Also, Appending, lock_thread
+from repair_service.store.append import Also, Appending, NewRows, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
@@ -279,6 +286,8 @@ class Store:
         writes_digest: str,
         check: Callable[[ThreadRows], str | None],
         also_heads: Mapping[str, str] | None = None,
+        writes: Sequence[WriteRow] = (),
+        below: Sequence[Carried] = (),
         also: Also | None = None,
         active_query: str | None = None,
         notice: Notice | None = None,
@@ -293,6 +302,8 @@ class Store:
             check: Judges the thread as it reads with the new row in it; a text is the reason why it
                 must not stay.
             also_heads: By namespace, further heads of the thread that must still be heads.
+            writes: Its new rows of `checkpoint_writes`, plain as the blobs are.
+            below: The heads of sub-graphs that go with it into other namespaces.
             also: Run on the open connection before the commit; what it raises undoes all.
             active_query: As for `active_threads`: the thread must not be among them.
             notice: Told to who listens in the store's database, if and when it is committed.
@@ -306,8 +317,9 @@ class Store:
                 rows are all there or none of them.
         """
         self.check_understood()
+        new = NewRows(row, tuple(blobs), tuple(writes), tuple(below))
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
-            row, blobs, head_id, writes_digest, check, also_heads or {}, also, active_query, notice
+            new, head_id, writes_digest, check, also_heads or {}, also, active_query, notice
         )
 
     def take_back(
@@ -335,7 +347,9 @@ class Store:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        Removing(self._connection).remove(patch, also, active_query, notice, dry_run=dry_run)
+        Removing(self._connection, self._loader()).remove(
+            patch, also, active_query, notice, dry_run=dry_run
+        )
 
     def has_checkpoint(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
         """Whether a checkpoint is in the store, asked while none of our workers is at the thread.

@@ -54,6 +54,11 @@ class Loader:
         self._aes_key = aes_key
         self._lists: set[str] = set()
 
+    @property
+    def task_path(self) -> bool:
+        """Whether `checkpoint_writes` has that column."""
+        return self._task_path
+
     def heads(self, threads: Sequence[str]) -> list[Place]:
         """The heads of some threads, by thread as asked, then by namespace."""
         namespaces: dict[str, list[Place]] = {thread: [] for thread in threads}

@@ -7,7 +7,7 @@ writes only where everything is as the plan says.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,14 @@ from uuid import UUID
 
 import msgspec
 
-from repair_service.checkpoint.rows import ThreadRows
+from repair_service.checkpoint.digest import writes_digest
+from repair_service.checkpoint.rows import BlobRow, CheckpointRow, ThreadRows, WriteRow
 from repair_service.errors import UsageError
 from repair_service.repair.diagnosis import Diagnosis, Patch
-from repair_service.repair.judge import diagnose
 from repair_service.repair.verdict import Fault, Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.judging import judge_of
 from repair_service.sweep.record import Record
 from repair_service.sweep.write import held_back, is_held_back, write_patch
 
@@ -205,13 +206,26 @@ def patch_digest(patch: Patch) -> str:
         64 hex digits.
     """
     hashed = hashlib.sha256()
-    checkpoint = {key: value for key, value in patch.row.checkpoint.items() if key != "ts"}
-    for part in (patch.row.parent_checkpoint_id, checkpoint, patch.row.metadata):
+    _hash_rows(hashed, patch.row, patch.blobs, patch.writes)
+    for carried in patch.below:
+        _hash_rows(hashed, carried.row, carried.blobs, carried.writes)
+    return hashed.hexdigest()
+
+
+def _hash_rows(
+    hashed: "hashlib._Hash",
+    row: CheckpointRow,
+    blobs: Iterable[BlobRow],
+    writes: Sequence[WriteRow],
+) -> None:
+    checkpoint = {key: value for key, value in row.checkpoint.items() if key != "ts"}
+    for part in (row.parent_checkpoint_id, checkpoint, row.metadata):
         hashed.update(json.dumps(part, sort_keys=True, default=dict).encode() + b"\0")
-    for blob in sorted(patch.blobs, key=lambda blob: blob.channel):
+    for blob in sorted(blobs, key=lambda blob: blob.channel):
         hashed.update(f"{blob.channel}\0{blob.version}\0{blob.type}\0".encode())
         hashed.update(hashlib.sha256(blob.blob or b"").digest())
-    return hashed.hexdigest()
+    if writes:
+        hashed.update(writes_digest(writes).encode())
 
 
 def _as_planned(
@@ -229,7 +243,7 @@ def _as_planned(
         ours = rows.row.checkpoint_id == item.new_checkpoint_id
         return _drifted(item, APPLIED if ours else "The thread has a newer checkpoint.")
     made = heading.made_at.astimezone(UTC).timestamp()
-    diagnosis = diagnose(thread, item.checkpoint_ns, heading.policy, made, fleet)
+    diagnosis = judge_of(heading.policy).diagnose(thread, item.checkpoint_ns, made, fleet)
     if diagnosis.patch is None:
         return _drifted(item, f"The head is {diagnosis.verdict.value} now: {diagnosis.reason}")
     now = PlannedRepair.of(diagnosis)

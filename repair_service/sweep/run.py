@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.ledger.records.base import Cursor
 from repair_service.repair.diagnosis import Diagnosis
-from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.fleet import FleetSample
+from repair_service.sweep.judging import judge_of
 from repair_service.sweep.portions import Portions
 from repair_service.sweep.position import Position
 from repair_service.sweep.record import NoRecord, Record
@@ -81,6 +81,7 @@ class Sweep:
         self.cursor: Cursor | None = None
         self._store = store
         self._policy = policy
+        self._judge = judge_of(policy)
         self._selection = selection
         self._now = now
         self._on_progress = on_progress
@@ -167,12 +168,13 @@ class Sweep:
 
     def _suspects(self, batch: Sequence[HeadRows]) -> list[HeadRows]:
         """The heads of a batch that are not clean by themselves, in order."""
-        suspects = [rows for rows in batch if not is_clean(rows)]
+        suspects = [rows for rows in batch if not self._judge.is_clean(rows)]
         unsure = [rows for rows in suspects if any(b.left_out for b in rows.blobs.values())]
         if not unsure:
             return suspects
         # A head without any list of messages is clean only if nothing in it is a list cut short.
-        clean = {_place(rows) for rows in self._scanned.in_whole(unsure) if is_clean(rows)}
+        whole = self._scanned.in_whole(unsure)
+        clean = {_place(rows) for rows in whole if self._judge.is_clean(rows)}
         return [rows for rows in suspects if _place(rows) not in clean]
 
     def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
@@ -191,8 +193,8 @@ class Sweep:
                 if thread is None or rows.row.checkpoint_ns not in thread.heads:
                     self.totals.heads -= 1
                     continue
-                diagnosis = diagnose(
-                    thread, rows.row.checkpoint_ns, self._policy, self._now(), self._fleet
+                diagnosis = self._judge.diagnose(
+                    thread, rows.row.checkpoint_ns, self._now(), self._fleet
                 )
                 if thread_id in running and diagnosis.verdict in LEFT_TO_A_RUN:
                     yield without_patch(diagnosis, Verdict.ACTIVE, RUNS_NOW)

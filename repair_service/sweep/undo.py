@@ -91,6 +91,18 @@ def _undo_one(
         repair.to_checkpoint_id,
         repair.from_checkpoint_id,
         tuple((blob.channel, blob.version) for blob in repair.blobs),
+        repair.written,
+        tuple(
+            WrittenPatch(
+                repair.thread_id,
+                below.checkpoint_ns,
+                below.checkpoint_id,
+                None,
+                tuple((blob.channel, blob.version) for blob in below.blobs),
+                below.written,
+            )
+            for below in repair.below
+        ),
     )
 
     def mark(connection: "psycopg.Connection[Any] | None") -> None:

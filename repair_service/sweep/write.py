@@ -7,9 +7,9 @@ from repair_service.checkpoint.rows import ThreadRows
 from repair_service.errors import Drifted, RepairFailed, Unreadable
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
-from repair_service.repair.verify import wrong_with
 from repair_service.store.gateway import Store
 from repair_service.store.notice import Notice
+from repair_service.sweep.judging import judge_of
 from repair_service.sweep.record import Record
 
 QUARANTINED = "quarantined"
@@ -44,8 +44,10 @@ def write_patch(
     if diagnosis.verdict is not Verdict.REPAIRABLE or patch is None:
         return diagnosis
 
+    judge = judge_of(policy)
+
     def check(thread: ThreadRows) -> str | None:
-        return wrong_with(patch, thread, policy)
+        return judge.wrong_with(patch, thread)
 
     try:
         with record.repairing(diagnosis) as also:
@@ -55,6 +57,8 @@ def write_patch(
                 head_id=patch.head_id,
                 writes_digest=patch.writes_digest,
                 also_heads=patch.above,
+                writes=patch.writes,
+                below=patch.below,
                 check=check,
                 also=also,
                 active_query=active_query,
@@ -88,6 +92,8 @@ def is_held_back(
     """
     if diagnosis.verdict is not Verdict.REPAIRABLE or QUARANTINED in policy.allow:
         return False
+    if policy.migration is not None:
+        return False  # it mends nothing, so it says nothing of a tool that breaks again
     return diagnosis.thread_id in quarantined or record.too_often(diagnosis)
 
 

@@ -8,7 +8,7 @@ from repair_service.transcript.message import ToolCall
 
 
 class FaultKind(StrEnum):
-    """What is wrong at one place of a transcript."""
+    """What is wrong at one place of a transcript, or with the step behind it."""
 
     UNANSWERED_CALL = "unanswered_call"
     """No result behind its message: a real result is salvaged, else a placeholder is put in."""
@@ -28,6 +28,8 @@ class FaultKind(StrEnum):
     """Content blocks and `tool_calls` disagree; left to a person."""
     BOUND_PREFIX = "bound_prefix"
     """A mend before a later message with signed thinking; left to a person."""
+    STUCK_NODE = "stuck_node"
+    """No fault of a list: a task is pending at a node that the graph has no more; a migration."""
 
 
 Mend = Literal["placeholder", "salvage", "move", "remove", "none"]

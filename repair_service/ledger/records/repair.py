@@ -1,12 +1,14 @@
 """A repair: one patch, before it is written and after."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 from uuid import UUID, uuid4
 
+from repair_service.checkpoint.digest import writes_digest
+from repair_service.checkpoint.rows import WriteRow
 from repair_service.ledger.pattern import pattern_of
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Resume, RouteSource
@@ -42,6 +44,22 @@ class BlobKey:
 
 
 @dataclass(frozen=True, slots=True)
+class BelowKey:
+    """A checkpoint that went with a patch into another namespace, the first one there.
+
+    Attributes:
+        checkpoint_ns, checkpoint_id: Where it was written.
+        blobs: What it wrote to `checkpoint_blobs`.
+        written: Digest of its rows in `checkpoint_writes`; None where it wrote none.
+    """
+
+    checkpoint_ns: str
+    checkpoint_id: str
+    blobs: tuple[BlobKey, ...]
+    written: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RemovedMessage:
     """A message that a patch took out of a list; the only content that the ledger keeps.
 
@@ -70,6 +88,8 @@ class NewRepair:
         blobs: What it writes to `checkpoint_blobs`.
         calls: What becomes of each call.
         removed: The messages that it takes out.
+        written: Digest of what it writes to `checkpoint_writes`; None where it writes none.
+        below: What goes with it into other namespaces.
     """
 
     run_id: UUID
@@ -88,6 +108,8 @@ class NewRepair:
     route_source: RouteSource | None = None
     salvaged: int = 0
     placeholders: int = 0
+    written: str | None = None
+    below: tuple[BelowKey, ...] = ()
     id: UUID = field(default_factory=uuid4)
 
     @classmethod
@@ -132,7 +154,7 @@ class NewRepair:
                     OUTCOMES[fault.mend],
                 )
                 for fault in diagnosis.faults
-                if fault.mend in OUTCOMES
+                if fault.mend in OUTCOMES and fault.message_index is not None
             ),
             removed=removed,
             resume=diagnosis.resume,
@@ -140,7 +162,22 @@ class NewRepair:
             route_source=diagnosis.route_source,
             salvaged=patch.salvaged,
             placeholders=patch.placeholders,
+            written=_written(patch.writes),
+            below=tuple(
+                BelowKey(
+                    carried.row.checkpoint_ns,
+                    carried.row.checkpoint_id,
+                    tuple(BlobKey(blob.channel, blob.version) for blob in carried.blobs),
+                    _written(carried.writes),
+                )
+                for carried in patch.below
+            ),
         )
+
+
+def _written(writes: Sequence[WriteRow]) -> str | None:
+    ordered = sorted(writes, key=lambda write: (write.task_path, write.task_id, write.idx))
+    return writes_digest(ordered) if ordered else None
 
 
 class RepairState(StrEnum):
@@ -180,6 +217,8 @@ class Repair:
     route_source: RouteSource | None
     salvaged: int
     placeholders: int
+    written: str | None
+    below: tuple[BelowKey, ...]
     recorded_at: datetime
     settled_at: datetime | None
     undone_at: datetime | None

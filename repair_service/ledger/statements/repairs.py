@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Insert, Row, Select, Update, exists, func, insert, select, tuple_, update
 
 from repair_service.ledger.records.repair import (
+    BelowKey,
     BlobKey,
     NewRepair,
     RemovedMessage,
@@ -41,6 +42,8 @@ def insert_repair(repair: NewRepair, state: RepairState) -> Insert:
                 "route_source": repair.route_source,
                 "salvaged": repair.salvaged,
                 "placeholders": repair.placeholders,
+                "written": repair.written,
+                "below": repair.below,
             }
         ),
         calls=plain(repair.calls),
@@ -192,6 +195,17 @@ def repair_of(row: Row[Any]) -> Repair:
         route_source=patch["route_source"],
         salvaged=patch["salvaged"],
         placeholders=patch["placeholders"],
+        # Rows of releases that knew no migrations have neither.
+        written=patch.get("written"),
+        below=tuple(
+            BelowKey(
+                checkpoint_ns=below["checkpoint_ns"],
+                checkpoint_id=below["checkpoint_id"],
+                blobs=tuple(BlobKey(**blob) for blob in below["blobs"]),
+                written=below["written"],
+            )
+            for below in patch.get("below", ())
+        ),
         recorded_at=row.recorded_at,
         settled_at=row.settled_at,
         undone_at=row.undone_at,

@@ -1,0 +1,40 @@
+"""What a migration changes, asked name by name and value by value."""
+
+from typing import Protocol
+
+from repair_service.checkpoint.head import Head
+
+
+class Rewriting(Protocol):
+    """One kind of change. What it does not concern it gives back as it came.
+
+    Attributes:
+        everywhere: Whether any value may hold what changes, so that all have to be read.
+    """
+
+    everywhere: bool
+
+    def touches(self, head: Head) -> bool:
+        """Whether going on from a head takes the change: whether it is written at all."""
+
+    def node(self, namespace: str, name: str) -> str | None:
+        """A node's new name; None where the graph has it no more.
+
+        Args:
+            namespace: The namespace of the graph that it is a node of, as it is stored.
+            name: Its old name.
+        """
+
+    def channel(self, head: Head, name: str) -> str:
+        """A channel's new name."""
+
+    def value(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
+        """A channel's stored value: the very object that came where nothing in it changes.
+
+        Raises:
+            Unreadable: It cannot be read, and may hold what changes.
+            NotCarried: It holds what cannot be changed for certain.
+        """
+
+    def write(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
+        """The same for a pending write on a channel; its old name is given."""

@@ -1,0 +1,7 @@
+INSERT INTO {schema}.checkpoint_writes
+    (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, task_path)
+VALUES (
+    %(thread_id)s, %(checkpoint_ns)s, %(checkpoint_id)s, %(task_id)s, %(idx)s, %(channel)s,
+    %(type)s, %(blob)s, %(task_path)s
+)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,73 @@
+"""By what a run judges heads: as to be repaired, or as to be carried over to a changed graph."""
+
+from typing import Protocol
+
+from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.migration.judge import diagnose_migration, is_untouched, rewriting_of
+from repair_service.migration.rewriting import Rewriting
+from repair_service.migration.verify import wrong_with_migration
+from repair_service.repair.diagnosis import Diagnosis, Patch
+from repair_service.repair.fleet import Fleet
+from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.stuck import is_stuck
+from repair_service.repair.verdict import Policy
+from repair_service.repair.verify import wrong_with
+
+
+class Judge(Protocol):
+    """What a run asks of heads, by one policy."""
+
+    def is_clean(self, rows: HeadRows) -> bool:
+        """Whether a head is healthy by its own rows alone; False says only to read its thread."""
+
+    def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
+        """What is to become of a head."""
+
+    def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
+        """What is wrong with a patch as it was read back; None for nothing."""
+
+
+def judge_of(policy: Policy) -> Judge:
+    """The judge that a policy asks for."""
+    if policy.migration is None:
+        return RepairJudge(policy)
+    return MigrationJudge(policy, rewriting_of(policy.migration))
+
+
+class RepairJudge:
+    """Judges heads as to be repaired."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def is_clean(self, rows: HeadRows) -> bool:
+        """Whether nothing is wrong with a head by itself."""
+        return is_clean(rows) and not is_stuck(rows, self._policy.nodes)
+
+    def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
+        """What is wrong with a head, and how it is mended."""
+        return diagnose(thread, namespace, self._policy, now, fleet)
+
+    def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
+        """Why a patched head is not healthy."""
+        return wrong_with(patch, thread, self._policy)
+
+
+class MigrationJudge:
+    """Judges heads as to be carried over."""
+
+    def __init__(self, policy: Policy, rewriting: Rewriting) -> None:
+        self._policy = policy
+        self._rewriting = rewriting
+
+    def is_clean(self, rows: HeadRows) -> bool:
+        """Whether a head is surely not concerned."""
+        return is_untouched(rows, self._rewriting)
+
+    def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
+        """Whether a head is concerned, and how it is carried over."""
+        return diagnose_migration(thread, namespace, self._policy, now, self._rewriting)
+
+    def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
+        """Why a head is not pending as it was."""
+        return wrong_with_migration(patch, thread, self._policy, self._rewriting)
