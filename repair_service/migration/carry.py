@@ -73,7 +73,7 @@ def renumbering(moves: Sequence[Move]) -> Renumbering:
     for move in moves:
         old_namespace = move.head.row.checkpoint_ns
         for moved in move.tasks:
-            if moved.old_id is None or moved.new_id is None:
+            if moved.old_id is None or moved.new_id is None or moved.node is None:
                 continue
             node = str(moved.task.node)
             old_place = f"{node_namespace(old_namespace, node)}{TASK_SEPARATOR}{moved.old_id}"
@@ -318,7 +318,7 @@ class Carrying:
                 yield self._moved_write(write, NULL_TASK, write.task_path)
                 continue
             moved = names.get(write.task_id)
-            if moved is None or moved.new_id is None:
+            if moved is None or moved.new_id is None or moved.node is None:
                 raise NotCarried(
                     "a task that none of its nodes is known for left pending writes at it (one "
                     "that a node called?), and their new place is not known"

@@ -116,7 +116,7 @@ class _Case:
             verdict=Verdict.REPAIRABLE,
             reason=_reason(moves),
             resume="keep" if any(move.tasks for move in moves) else "park",
-            route=tuple(dict.fromkeys(moved.node for moved in moves[0].tasks)),
+            route=tuple(dict.fromkeys(moved.node for moved in moves[0].tasks if moved.node)),
             pending=tuple(dict.fromkeys(task.node for task in head.tasks if task.node)),
             interrupts=sum(task.interrupted for task in head.tasks),
             patch=patch,

@@ -32,14 +32,14 @@ class MovedTask:
 
     Attributes:
         task: As it is stored.
-        node: Its node's new name.
+        node: Its node's new name; None where layout 1 or 2 does not say which node it is.
         triggers: For `pull`, the new names of the triggers that fired.
         index: For `push`, the new index into the Sends.
         old_id, new_id: Its ids; None where no row names it, so that none has to.
     """
 
     task: Task
-    node: str
+    node: str | None
     triggers: tuple[str, ...]
     index: int | None
     old_id: str | None
@@ -96,9 +96,10 @@ def _moves(
     dropped: list[Task] = []
     for task in head.tasks:
         if task.node is None:
-            raise NotCarried(
-                f"nothing tells which node the channel {task.triggers[0]!r} starts in this layout"
-            )
+            # A node's own channel, which starts who knows whom: it stays as it is.
+            triggers = tuple(rewriting.channel(head, channel) for channel in task.triggers)
+            tasks.append(MovedTask(task, None, triggers, None, None, None))
+            continue
         node = rewriting.node(namespace, task.node)
         if node is None:
             dropped.append(_dropped(task))
@@ -109,7 +110,7 @@ def _moves(
         )
     yield Move(head, new_namespace, checkpoint_id, tuple(tasks), tuple(dropped))
     for moved in tasks:
-        if moved.old_id is None or moved.new_id is None:
+        if moved.old_id is None or moved.new_id is None or moved.node is None:
             continue
         old = _task_namespace(namespace, str(moved.task.node), moved.old_id)
         new = _task_namespace(new_namespace, moved.node, moved.new_id)

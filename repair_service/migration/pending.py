@@ -22,7 +22,7 @@ def meant_pending(moves: Sequence[Move], done: Sequence[Rows]) -> frozenset[str]
             task = moved.task
             what = moved.triggers if moved.index is None else (f"send {moved.index}",)
             state = (task.finished, task.failed, task.interrupted, task.answered)
-            meant.add(_said(move.namespace, moved.node, what, state))
+            meant.add(_said(move.namespace, str(moved.node), what, state))
         meant |= _written(move.namespace, rows.writes)
     return frozenset(meant)
 

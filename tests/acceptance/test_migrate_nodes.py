@@ -6,11 +6,22 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import Command
 
-from repair_service.demo.programs import Graph, thread
+from repair_service.demo.programs import (
+    EARLIER,
+    GRAPHS,
+    LINES,
+    Builder,
+    Graph,
+    said,
+    thread,
+)
+from repair_service.demo.witness import KILLED
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Migration, Policy, Verdict
 from tests.acceptance import renamed
-from tests.acceptance.service import audit, rows, sweep
+from tests.acceptance.nursery import Nursery
+from tests.acceptance.script import MODEL, all_tools
+from tests.acceptance.service import assert_accepted, audit, rows, sweep
 from tests.conftest import Database
 
 
@@ -255,3 +266,72 @@ def test_a_run_that_is_alive_wins(database: Database, saver: PostgresSaver) -> N
     old.invoke(Command(resume="yes"), head)
 
     assert new.get_state(thread("waits")).values["log"] == ["drafted", "asked", "sent: yes"]
+
+
+PRESET = migration(agent="model")
+
+
+def agents(saver: PostgresSaver, version: str, **options: Any) -> tuple[Graph, Graph]:
+    """The old prebuilt agent, and the new one."""
+    old: Builder = GRAPHS[version]
+    new: Builder = GRAPHS["create_agent"]
+    tools = all_tools(quick)
+    return old(MODEL, tools, saver, **options), new(MODEL, tools, saver)
+
+
+def quick(after: int) -> str:
+    """A tool `slow` that lives."""
+    return "slow finished"
+
+
+def finish(graph: Graph, name: str, answer: Any) -> str:
+    """Go on, or answer; then say something: both ways on have to lead to the model."""
+    state = graph.invoke(answer, thread(name), durability="sync")
+    last: str = state["messages"][-1].text
+    state = graph.invoke(said("Are you there?"), thread(name), durability="sync")
+    assert state["messages"][-1].text == "You said: Are you there?"
+    assert_accepted(state["messages"])
+    return last
+
+
+@pytest.mark.parametrize("version", ["react_v1", "react_v2"])
+def test_create_react_agent_goes_on_as_create_agent(
+    version: str, database: Database, saver: PostgresSaver
+) -> None:
+    old, new = agents(saver, version)
+    before_model = agents(saver, version, interrupt_before=["agent"])[0]
+    before_tools = agents(saver, version, interrupt_before=["tools"])[0]
+    old.invoke(said("Ask me first."), thread("asks"))
+    old.invoke(said("Ask me twice."), thread("asks twice"))
+    old.invoke(said(EARLIER), thread("rests"))
+    before_model.invoke(said(EARLIER), thread("before the model"))
+    before_tools.invoke(said(LINES["one-call"]), thread("before the tools"))
+    if version == "react_v2":
+        open_questions = new.get_state(thread("asks twice")).interrupts
+        assert len(open_questions) == 2
+
+    done = sweep(database, PRESET)
+
+    # What stands before the tools is found by the same name in the new agent.
+    assert {item.thread_id for item in done} == {"before the model"}
+    assert {item.verdict for item in done} == {Verdict.REPAIRED}
+    assert finish(new, "before the model", None).startswith("The tools said: fast ")
+    assert finish(new, "before the tools", None) == "The tools said: slow finished"
+    assert finish(new, "rests", said(EARLIER)).startswith("The tools said: fast ")
+
+
+@pytest.mark.parametrize("version", ["react_v1", "react_v2"])
+def test_what_a_kill_left_of_create_react_agent_goes_on_as_create_agent(
+    version: str, database: Database, saver: PostgresSaver, nursery: Nursery
+) -> None:
+    for name in ("continued", "repaired"):
+        scenario = f"{version}:partial"
+        assert nursery.run("scenario", scenario, database.url, name) == KILLED
+    new = agents(saver, version)[1]
+
+    done = sweep(database, PRESET)
+
+    # The results that are on disk start the model in the old graph's words.
+    carried = {"continued", "repaired"} if version == "react_v2" else set()
+    assert {item.thread_id for item in done} == carried
+    assert finish(new, "continued", None)

@@ -1,0 +1,133 @@
+"""`migrate nodes` as an operator runs it: looked at, asked for, planned, applied, taken back."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from repair_service.ledger import migrate as ledger
+from tests.cli.conftest import Command, Ran
+from tests.cli.stores import rows_of
+from tests.conftest import Corpus, Database
+
+RENAME = ("--rename", "tools=hands", "--min-idle", "0")
+THREADS = ("custom_ask", "agent_partial", "subnode_crash")
+
+
+@pytest.fixture
+def store(load_corpus: Callable[[str], Corpus]) -> Database:
+    database = load_corpus("python-1.2.24").database
+    if database.schema != "public":
+        pytest.skip("the ledger has one schema, so each test needs a database of its own")
+    ledger.upgrade(database.url)
+    return database
+
+
+@pytest.fixture
+def run(command: Command, store: Database) -> Iterator[Command]:
+    """The command on three threads of a store with a ledger."""
+    chosen = [word for name in THREADS for word in ("--thread", name)]
+
+    def call(*arguments: str, chosen: list[str] = chosen) -> Ran:
+        return command(*arguments, *chosen, "--database-url", store.url)
+
+    yield call
+
+
+def test_a_dry_run_names_what_it_would_write_and_writes_nothing(
+    run: Command, store: Database
+) -> None:
+    before = rows_of(store)
+
+    ran = run("migrate", "nodes", *RENAME, "--dry-run")
+
+    assert ran.code == 2
+    assert "tools becomes hands, 1 open question with it" in ran.out
+    assert "repair-service migrate nodes" in ran.out
+    assert "--rename tools=hands" in ran.out
+    assert rows_of(store) == before
+
+
+def test_it_asks_on_a_terminal_and_needs_yes_elsewhere(run: Command, store: Database) -> None:
+    before = rows_of(store)
+    assert run("migrate", "nodes", *RENAME).code == 5
+    assert rows_of(store) == before
+
+
+def test_what_it_wrote_is_taken_back_row_by_row(run: Command, store: Database) -> None:
+    before = rows_of(store)
+    done = run("migrate", "nodes", *RENAME, "--yes", "--format", "json")
+    assert done.code == 0
+    assert done.document["run"]["verb"] == "migrate nodes"
+    assert {item["verdict"] for item in done.document["items"]} == {"repaired"}
+    written = rows_of(store)
+    assert len(written["checkpoint_writes"]) > len(before["checkpoint_writes"])
+
+    assert run("report", "last", chosen=[]).code == 0
+    undone = run("undo", "--run", "last", "--yes", chosen=[])
+
+    assert (undone.code, rows_of(store)) == (0, before)
+
+
+def test_a_patch_that_was_answered_is_kept(run: Command, store: Database) -> None:
+    run("migrate", "nodes", *RENAME, "--yes")
+    with store.connect() as connection:
+        connection.execute(
+            "INSERT INTO checkpoint_writes SELECT thread_id, checkpoint_ns, checkpoint_id, "
+            "'00000000-0000-0000-0000-000000000000', -4, '__resume__', 'msgpack', '\\xa3796573', '' "
+            "FROM checkpoints WHERE metadata ? 'repair_service' AND thread_id = 'custom_ask'"
+        )
+    answered = rows_of(store)
+
+    ran = run("undo", "custom_ask", "--yes", chosen=[])
+
+    assert ran.code == 3
+    assert "pending writes" in ran.out
+    assert rows_of(store) == answered
+
+
+def test_a_plan_of_it_is_applied_once(run: Command, store: Database, tmp_path: Path) -> None:
+    plan = str(tmp_path / "plan.json")
+    before = rows_of(store)
+    assert run("migrate", "nodes", *RENAME, "--out", plan).code == 2
+    assert rows_of(store) == before
+
+    assert run("show", plan, chosen=[]).code == 0
+    applied = run("apply", plan, "--yes", "--format", "json", chosen=[])
+
+    assert applied.code == 0
+    assert len(applied.document["items"]) == 3
+    assert run("apply", plan, "--yes", chosen=[]).code == 4
+    assert run("migrate", "nodes", *RENAME, "--dry-run").code == 0
+
+
+def test_the_audit_before_the_deploy_names_the_migration(run: Command) -> None:
+    ran = run("audit", "--nodes", "agent,model,chat,hands,worker", "--min-idle", "0")
+    assert ran.code == 2
+    assert "stuck_node" in ran.out
+    assert "migrate nodes --rename tools=NEW" in ran.out.replace("\n            ", " ")
+
+
+def test_several_processes_share_a_migration(run: Command) -> None:
+    ran = run("migrate", "nodes", *RENAME, "--yes", "--jobs", "2", "--format", "json")
+    assert (ran.code, len(ran.document["items"])) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ([], "give --rename"),
+        (["--rename", "tools"], "OLD=NEW"),
+        (["--rename", "a=b", "--rename", "a=c"], "twice"),
+        (["--rename", "a=b|c"], "bare name"),
+        (["--rename", "__start__=b"], "no node's name"),
+        (["--preset", "mine"], "create-react-agent-to-create-agent"),
+        (["--rename", "a=b", "--remove", "a"], "renamed and removed"),
+    ],
+)
+def test_flags_that_cannot_be_meant_are_refused(
+    flags: list[str], said: str, command: Command
+) -> None:
+    ran = command("migrate", "nodes", *flags, "--database-url", "postgresql:///none")
+    assert ran.code == 64
+    assert said in ran.err
