@@ -13,6 +13,7 @@ import typer
 import repair_service
 from repair_service.cli.apply import apply
 from repair_service.cli.audit import audit
+from repair_service.cli.copy import copy
 from repair_service.cli.db import db
 from repair_service.cli.demo import demo
 from repair_service.cli.doctor import doctor
@@ -91,6 +92,7 @@ app.command()(repair)
 app.command()(plan)
 app.command()(apply)
 app.command()(undo)
+migrate.command()(copy)
 app.add_typer(migrate)
 app.add_typer(runs)
 app.command()(report)

@@ -24,7 +24,7 @@ ToUrl = Annotated[
     typer.Option(
         "--to-url",
         help="The store to copy into, as postgresql://USER@HOST/DATABASE; its tables must be there "
-        "(PostgresSaver.setup()).",
+        "(PostgresSaver.setup()). Or set REPAIR_TO_URL.",
         metavar="URL",
         rich_help_panel=options.STORE,
         envvar="REPAIR_TO_URL",

@@ -35,7 +35,8 @@ def scope_of(verb: str, settings: Settings, opened: OpenLedger | None) -> Select
         LedgerError: The ledger was lost.
     """
     chosen = selection_of(settings)
-    if opened is None or settings.full:
+    # What a migration is for has not changed: the graph has.
+    if opened is None or settings.full or settings.migrate is not None:
         return chosen
     if (stopped := _cut_short(verb, settings, opened, chosen)) is not None:
         said = f"Goes on where run {stopped.id} stopped; --full begins anew."

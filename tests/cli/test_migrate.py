@@ -31,7 +31,7 @@ def run(command: Command, store: Database) -> Iterator[Command]:
     def call(*arguments: str, chosen: list[str] = chosen) -> Ran:
         return command(*arguments, *chosen, "--database-url", store.url)
 
-    yield call
+    return call
 
 
 def test_a_dry_run_names_what_it_would_write_and_writes_nothing(
@@ -74,7 +74,8 @@ def test_a_patch_that_was_answered_is_kept(run: Command, store: Database) -> Non
     with store.connect() as connection:
         connection.execute(
             "INSERT INTO checkpoint_writes SELECT thread_id, checkpoint_ns, checkpoint_id, "
-            "'00000000-0000-0000-0000-000000000000', -4, '__resume__', 'msgpack', '\\xa3796573', '' "
+            "'00000000-0000-0000-0000-000000000000', -4, '__resume__', 'msgpack', "
+            "'\\xa3796573', '' "
             "FROM checkpoints WHERE metadata ? 'repair_service' AND thread_id = 'custom_ask'"
         )
     answered = rows_of(store)
