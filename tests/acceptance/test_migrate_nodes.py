@@ -325,7 +325,7 @@ def test_what_a_kill_left_of_create_react_agent_goes_on_as_create_agent(
     version: str, database: Database, saver: PostgresSaver, nursery: Nursery
 ) -> None:
     for name in ("continued", "repaired"):
-        scenario = f"{version}:partial"
+        scenario = f"{version}:three-calls"
         assert nursery.run("scenario", scenario, database.url, name) == KILLED
     new = agents(saver, version)[1]
 

@@ -1,6 +1,6 @@
 """`migrate nodes` as an operator runs it: looked at, asked for, planned, applied, taken back."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from tests.cli.stores import rows_of
 from tests.conftest import Corpus, Database
 
 RENAME = ("--rename", "tools=hands", "--min-idle", "0")
-THREADS = ("custom_ask", "agent_partial", "subnode_crash")
+THREADS = ("custom_ask", "agent_partial", "agent_three")
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def store(load_corpus: Callable[[str], Corpus]) -> Database:
 
 
 @pytest.fixture
-def run(command: Command, store: Database) -> Iterator[Command]:
+def run(command: Command, store: Database) -> Command:
     """The command on three threads of a store with a ledger."""
     chosen = [word for name in THREADS for word in ("--thread", name)]
 

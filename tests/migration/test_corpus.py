@@ -109,4 +109,9 @@ def read(graph: Any, name: str) -> Any:
         [message.content for message in (task.result or {}).get("messages", [])]
         for task in state.tasks
     ]
-    return len(state.next), asked, results, state.values
+    values = dict(state.values)
+    said = [
+        (each.type, each.content, getattr(each, "tool_calls", None))
+        for each in values.pop("messages", [])
+    ]
+    return len(state.next), asked, results, said, values
