@@ -5,31 +5,91 @@ stored whole; for these the whole reading (`tasks.read_head`, `transcripts.read_
 no question and raises nothing but for what is in the lists. Anything else is left to it.
 """
 
-from typing import Any, Final
+import re
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from repair_service.checkpoint.layout import are_version_texts
-from repair_service.checkpoint.rows import BlobRow, HeadRows
+from repair_service.checkpoint.rows import BlobRow, ScannedHead
 from repair_service.checkpoint.triggers import SENDS
 from repair_service.transcript.write import MARK
 
 _NO_SENDS: Final = ("msgpack", b"\x90")
 _NO_LISTS: Final = frozenset({"empty", "null", "bytes", "bytearray"})
+_SENDS_NAME: Final = f'"{SENDS}"'
+_NULL: Final = Raw(b"null")
+_NOTHING: Final = frozenset({b"{}", b"null"})
+
+_LONGEST_NUMBER: Final = 4_300
+"""Digits that Python takes for a number at most (sys.get_int_max_str_digits)."""
+
+_too_long: Final = re.compile(f"[0-9]{{{_LONGEST_NUMBER}}}").search
 
 
-def quiet_values(rows: HeadRows) -> list[BlobRow]:
+class _Document(msgspec.Struct, gc=False):
+    """What the whole reading asks of a checkpoint; only the shape of most of it counts."""
+
+    v: Literal[4]
+    channel_values: dict[str, Raw]
+    channel_versions: dict[str, str]
+    versions_seen: dict[str, dict[str, str]] = {}
+    id: str | UnsetType = UNSET
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    step: int
+    counters_since_delta_snapshot: Raw = _NULL
+    ours: Any = msgspec.field(name=MARK, default=UNSET)
+
+
+_document: Final = msgspec.json.Decoder(_Document).decode
+_metadata: Final = msgspec.json.Decoder(_Metadata).decode
+
+
+def is_plain(checkpoint: str, metadata: str, checkpoint_id: str) -> bool:
+    """Whether a checkpoint is surely well formed, of format 4 of the Python library, without delta
+    channels and without a trigger that has a value; and no patch, into which a result that came
+    late may belong.
+
+    Args:
+        checkpoint: Its document, as JSON.
+        metadata: Its metadata, as JSON.
+        checkpoint_id: Its id.
+    """
+    try:
+        document, about = _document(checkpoint), _metadata(metadata)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return False
+    if document.id is not UNSET and document.id != checkpoint_id:
+        return False
+    if about.ours is not UNSET or bytes(about.counters_since_delta_snapshot) not in _NOTHING:
+        return False
+    for name in document.channel_values:
+        if ":" in name or name.startswith("__"):
+            return False
+    if _has_long_number(checkpoint) or _has_long_number(metadata):
+        return False
+    return are_version_texts(document.channel_versions.values())
+
+
+def quiet_values(head: ScannedHead) -> list[BlobRow]:
     """The values that may be lists of messages, at a head at which nothing is going on.
 
     Args:
-        rows: The head's rows.
+        head: The head.
 
     Returns:
         The blobs, with their bytes; none of them also where it is not certain that the head is such
         a one. Only heads of format 4 of the Python library are.
     """
-    if rows.writes or rows.parent_writes or not _is_plain(rows):
+    if head.writes or head.parent_writes or not head.plain:
         return []
+    if SENDS not in head.blobs and _SENDS_NAME in head.checkpoint:
+        return []  # they may be lost
     values = []
-    for channel, blob in rows.blobs.items():
+    for channel, blob in head.blobs.items():
         if blob.problem is not None:
             return []
         if channel.startswith("__") or ":" in channel:
@@ -43,35 +103,6 @@ def quiet_values(rows: HeadRows) -> list[BlobRow]:
     return values
 
 
-def _is_plain(rows: HeadRows) -> bool:
-    """Whether a checkpoint is well formed, of format 4 of the Python library, without delta
-    channels and without a trigger that has a value."""
-    document: Any = rows.row.checkpoint
-    metadata: Any = rows.row.metadata
-    if type(document) is not dict or type(metadata) is not dict:
-        return False
-    if type(document.get("v")) is not int or document["v"] != 4:
-        return False
-    if document.get("id", rows.row.checkpoint_id) != rows.row.checkpoint_id:
-        return False
-    if type(metadata.get("step")) is not int or metadata.get("counters_since_delta_snapshot"):
-        return False
-    if MARK in metadata:
-        return False  # a result that came late may belong into a patch
-    values, seen = document.get("channel_values"), document.get("versions_seen", {})
-    if type(values) is not dict or type(seen) is not dict:
-        return False
-    for name in values:
-        if ":" in name or name.startswith("__"):
-            return False
-    for versions in seen.values():
-        if type(versions) is not dict or not _are_texts(versions):
-            return False
-    versions = document.get("channel_versions")
-    if type(versions) is not dict or (SENDS in versions and SENDS not in rows.blobs):
-        return False
-    return _are_texts(versions) and are_version_texts(versions.values())
-
-
-def _are_texts(versions: dict[str, Any]) -> bool:
-    return set(map(type, versions.values())) <= {str}
+def _has_long_number(text: str) -> bool:
+    """Whether there may be a number that Python refuses to read, though the quick look skips it."""
+    return len(text) >= _LONGEST_NUMBER and _too_long(text) is not None

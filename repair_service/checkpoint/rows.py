@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from repair_service.checkpoint.document import read_document
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
@@ -73,6 +75,42 @@ class HeadRows:
     blobs: Mapping[str, BlobRow]
     writes: tuple[WriteRow, ...] = ()
     parent_writes: tuple[WriteRow, ...] = ()
+
+
+@dataclass(slots=True)
+class ScannedHead:
+    """A head as a scan meets it: most are passed over without being taken apart.
+
+    Attributes:
+        thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id: As in CheckpointRow.
+        checkpoint, metadata: The JSON objects, as text.
+        blobs, writes, parent_writes: As in HeadRows; of `blobs` large values may be left out.
+        plain: Whether the documents are surely well formed, of format 4 of the Python library, and
+            nothing is noted in them that the quick look cannot judge (checkpoint/quick.py).
+    """
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    parent_checkpoint_id: str | None
+    checkpoint: str
+    metadata: str
+    plain: bool
+    blobs: dict[str, BlobRow]
+    writes: tuple[WriteRow, ...] = ()
+    parent_writes: tuple[WriteRow, ...] = ()
+
+    def rows(self) -> HeadRows:
+        """The same, taken apart."""
+        row = CheckpointRow(
+            thread_id=self.thread_id,
+            checkpoint_ns=self.checkpoint_ns,
+            checkpoint_id=self.checkpoint_id,
+            parent_checkpoint_id=self.parent_checkpoint_id,
+            checkpoint=read_document(self.checkpoint),
+            metadata=read_document(self.metadata),
+        )
+        return HeadRows(row, self.blobs, self.writes, self.parent_writes)
 
 
 @dataclass(frozen=True, slots=True)

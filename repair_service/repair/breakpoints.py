@@ -15,6 +15,7 @@ from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.rows import HeadRows
 from repair_service.checkpoint.sends import scheduled_sends
+from repair_service.checkpoint.triggers import SENDS
 from repair_service.errors import Unreadable
 from repair_service.repair.graph import Graph, graph_of
 
@@ -93,10 +94,11 @@ def _ran(older: HeadRows, newer: HeadRows, before: HeadRows | None) -> set[str]:
     """The nodes that ran between two checkpoints: pulled ones, and those of Sends."""
     was, now = _seen(older), _seen(newer)
     nodes = {node for node in now if not node.startswith("__") and now[node] != was.get(node)}
-    if before is not None:
+    # In every layout the Sends of a checkpoint are writes of its parent.
+    sends = tuple(write for write in before.writes if write.channel == SENDS) if before else ()
+    if sends:
         try:
-            # In every layout the Sends of a checkpoint are writes of its parent.
-            asked = replace(older, parent_writes=before.writes)
+            asked = replace(older, parent_writes=sends)
             nodes |= {send.node for send in scheduled_sends(asked, "python-3")}
         except Unreadable:
             pass

@@ -6,7 +6,7 @@ from dataclasses import replace
 from repair_service.checkpoint.compose import caller_updates, is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor, timestamp
-from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
 from repair_service.errors import Unreadable
@@ -38,17 +38,18 @@ from repair_service.transcript.fault import Finding
 from repair_service.transcript.message import Transcript
 
 
-def is_clean(rows: HeadRows) -> bool:
+def is_clean(head: ScannedHead) -> bool:
     """Whether a head is healthy by its own rows alone, whatever the rest of its thread says.
 
     The quick look of a scan: False says only that the whole thread has to be read.
     """
-    # A step is under way or was cut off: its whole thread is read in any case.
-    return is_surely_clean(rows) or (not rows.writes and reads_clean(rows))
+    return is_surely_clean(head) or (not head.writes and reads_clean(head.rows()))
 
 
 def reads_clean(rows: HeadRows) -> bool:
     """What `is_clean` says after reading the head in whole."""
+    if rows.writes:
+        return False  # a step is under way or was cut off: its whole thread is read in any case
     try:
         head = read_head(rows)
         asking = any(task.interrupted for task in head.tasks)

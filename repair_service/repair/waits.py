@@ -88,10 +88,9 @@ def _inferred_breakpoint(
     """The pending node that history shows to be a static breakpoint."""
     if not policy.infer_breakpoints:
         return None
-    for task in head.tasks:
-        own = node_runs(head, ancestors)
-        if task.node and is_breakpoint(task.node, own, fleet.node_runs, head):
-            return task.node
+    for node in dict.fromkeys(task.node for task in head.tasks if task.node):
+        if is_breakpoint(node, node_runs(head, ancestors), fleet.node_runs, head):
+            return node
     return None
 
 

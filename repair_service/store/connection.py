@@ -1,7 +1,6 @@
 """One connection to a store: transactions with bounds, statements by name, errors of our tree."""
 
 import contextlib
-import json
 import os
 import socket
 import time
@@ -11,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import msgspec
 import psycopg
 from psycopg import IsolationLevel
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import namedtuple_row
+from psycopg.rows import namedtuple_row, tuple_row
 from psycopg.types.json import set_json_loads
 
+from repair_service.checkpoint.document import read_document
 from repair_service.errors import ReplicaConflict, StoreForbidden
 from repair_service.store.failures import Target, connecting, querying, read_address
 from repair_service.store.notice import CHANNEL, Notice
@@ -137,6 +136,13 @@ class StoreConnection:
         with self._connection.cursor(binary=True) as cursor:
             return cursor.execute(statement(name, self.schema, task_path), values or {}).fetchall()
 
+    def tuples(
+        self, name: str, values: Mapping[str, Any], *, task_path: bool = True
+    ) -> list[tuple[Any, ...]]:
+        """The same, its rows as plain tuples: for the statements that a scan asks of every head."""
+        with self._connection.cursor(binary=True, row_factory=tuple_row) as cursor:
+            return cursor.execute(statement(name, self.schema, task_path), values).fetchall()
+
     def change(self, name: str, values: Mapping[str, Any]) -> int:
         """Runs an INSERT or DELETE of that name; the number of rows that it was about."""
         with self._connection.cursor() as cursor:
@@ -187,7 +193,7 @@ class StoreConnection:
                 client_encoding="utf8",
                 **self._unless_given(),
             )
-        set_json_loads(_document, connection)
+        set_json_loads(read_document, connection)
         return connection
 
     def _unless_given(self) -> dict[str, Any]:
@@ -212,18 +218,3 @@ class StoreConnection:
                     },
                 )
                 yield
-
-
-_decode_json = msgspec.json.Decoder().decode
-
-
-def _document(text: str | bytes) -> Any:
-    """A JSON document; None, to be refused later, where Python cannot hold it (depth, digits)."""
-    try:
-        return _decode_json(text)
-    except (msgspec.DecodeError, RecursionError):
-        pass  # a number that is no float; json knows more of them, and is slower
-    try:
-        return json.loads(text)
-    except (RecursionError, ValueError):
-        return None

@@ -7,6 +7,7 @@ from repair_service.checkpoint.rows import (
     BlobRow,
     CheckpointRow,
     HeadRows,
+    ScannedHead,
     ThreadRows,
     WriteRow,
 )
@@ -159,7 +160,7 @@ class Store:
         shard: Shard | None = None,
         batch_size: int | None = None,
         most: int | None = None,
-    ) -> Iterator[list[HeadRows]]:
+    ) -> Iterator[list[ScannedHead]]:
         """The heads of the store, in batches, by thread and then by namespace.
 
         Args:
@@ -211,17 +212,14 @@ class Store:
         finally:
             reading.close()
 
-    def in_whole(self, rows: Sequence[HeadRows]) -> list[HeadRows]:
+    def in_whole(self, heads: Sequence[ScannedHead]) -> list[HeadRows]:
         """Heads of a scan again, with every value; without those that are gone.
 
         Raises:
             StoreError: The store is not understood, forbidden, or the connection was lost.
         """
         self.check_understood()
-        places = [
-            Place(each.row.thread_id, each.row.checkpoint_ns, each.row.checkpoint_id)
-            for each in rows
-        ]
+        places = [Place(each.thread_id, each.checkpoint_ns, each.checkpoint_id) for each in heads]
         loader = self._loader()
         return self._connection.read(lambda: loader.head_rows(places))
 

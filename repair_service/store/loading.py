@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from repair_service.checkpoint.rows import BlobRow, CheckpointRow, HeadRows, WriteRow
+from repair_service.checkpoint.quick import is_plain
+from repair_service.checkpoint.rows import (
+    BlobRow,
+    CheckpointRow,
+    HeadRows,
+    ScannedHead,
+    WriteRow,
+)
+from repair_service.checkpoint.triggers import SENDS
 from repair_service.store.arrays import text_array
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import decrypt, split_type
@@ -13,10 +21,7 @@ from repair_service.store.encryption import decrypt, split_type
 _WRITE_ORDER = attrgetter("task_path", "task_id", "idx")
 
 LARGE = 1024
-"""Bytes. What is smaller is fetched without being looked at (queries/blobs.sql)."""
-
-SENDS = "__pregel_tasks"
-"""The channel of scheduled Sends (langgraph/checkpoint/serde/types.py, TASKS)."""
+"""Bytes. What is smaller is fetched without being looked at (queries/scanned.sql)."""
 
 
 class Place(NamedTuple):
@@ -67,13 +72,45 @@ class Loader:
         # The walk goes down through the namespaces of a thread.
         return [place for places in namespaces.values() for place in reversed(places)]
 
-    def head_rows(self, places: Sequence[Place], *, whole: bool = True) -> list[HeadRows]:
-        """All that belongs to some checkpoints, in their order; without those that are gone.
+    def scanned(self, places: Sequence[Place]) -> list[ScannedHead]:
+        """What a scan needs of some heads, in their order; without those that are gone.
 
-        Args:
-            places: The checkpoints.
-            whole: Whether large values that are no lists of messages are wanted too.
+        Large values that are no lists of messages are left out.
         """
+        found: dict[int, ScannedHead] = {}
+        blobs: dict[int, dict[str, BlobRow]] = defaultdict(dict)
+        values = {"lists": text_array(self._lists), **_keys(places)}
+        for position, checkpoint, metadata, parent, channel, *blob in self._connection.tuples(
+            "scanned", values
+        ):
+            if channel is not None:
+                blobs[position][channel] = self._scanned_blob(channel, *blob)
+                continue
+            place = places[position - 1]
+            plain = is_plain(checkpoint, metadata, place.checkpoint_id)
+            of_head = blobs[position]
+            found[position] = ScannedHead(
+                place.thread_id,
+                place.checkpoint_ns,
+                place.checkpoint_id,
+                parent,
+                checkpoint,
+                metadata,
+                plain,
+                of_head,
+            )
+        for index, writes in self.writes(places).items():
+            if writes and index + 1 in found:
+                found[index + 1].writes = writes
+        # A plain head has its Sends itself.
+        others = {places[index - 1]: head for index, head in found.items() if not head.plain}
+        sends = self._parents_sends([head.rows().row for head in others.values()])
+        for place, writes in sends.items():
+            others[place].parent_writes = writes
+        return [head for _, head in sorted(found.items())]
+
+    def head_rows(self, places: Sequence[Place]) -> list[HeadRows]:
+        """All that belongs to some checkpoints, in their order; without those that are gone."""
         keys = _keys(places)
         rows: dict[int, CheckpointRow] = {}
         for found in self._connection.rows("checkpoints", keys):
@@ -86,7 +123,7 @@ class Loader:
                 checkpoint=found.checkpoint,
                 metadata=found.metadata,
             )
-        blobs = self._blobs(keys, len(places), whole)
+        blobs = self._blobs(keys, len(places))
         writes = self.writes(places)
         sends = self._parents_sends(list(rows.values()))
         return [
@@ -142,18 +179,18 @@ class Loader:
             place.checkpoint_id, task_id, idx, channel, plain, blob, path or "", cipher, problem
         )
 
-    def _blobs(self, keys: Mapping[str, str], count: int, whole: bool) -> list[dict[str, BlobRow]]:
+    def _blobs(self, keys: Mapping[str, str], count: int) -> list[dict[str, BlobRow]]:
         blobs: list[dict[str, BlobRow]] = [{} for _ in range(count)]
-        values = {"whole": whole, "lists": text_array(self._lists), **keys}
-        for position, channel, version, stored, blob, left_out in self._connection.rows(
-            "blobs", values
-        ):
-            blobs[position - 1][channel] = self.blob_row(
-                channel, version, stored, blob, left_out=left_out
-            )
-            if not whole and blob is not None and len(blob) >= LARGE:
-                self._lists.add(channel)
+        for position, channel, *blob in self._connection.tuples("blobs", keys):
+            blobs[position - 1][channel] = self.blob_row(channel, *blob)
         return blobs
+
+    def _scanned_blob(
+        self, channel: str, version: str, stored: str, blob: bytes | None, left_out: bool
+    ) -> BlobRow:
+        if blob is not None and len(blob) >= LARGE:
+            self._lists.add(channel)
+        return self.blob_row(channel, version, stored, blob, left_out=left_out)
 
     def _parents_sends(self, rows: Sequence[CheckpointRow]) -> dict[Place, tuple[WriteRow, ...]]:
         """By head, its parent's scheduled Sends, for layouts that keep them there."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from repair_service.checkpoint.identifiers import first_id, timestamp
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import ScannedHead
 from repair_service.store.connection import StoreConnection
 from repair_service.store.loading import Loader, Place
 from repair_service.store.pace import MOST, Pace
@@ -57,7 +57,7 @@ class Walked:
         met: How many heads were met; of a shard its share of them, give or take.
     """
 
-    heads: list[HeadRows]
+    heads: list[ScannedHead]
     last: str
     met: int
 
@@ -121,12 +121,12 @@ class HeadScan:
                 del heads
             seen, after = seen + size, page.last
 
-    def _load(self, places: Sequence[Place]) -> list[HeadRows]:
-        return self._loader.head_rows(places, whole=False) if places else []
+    def _load(self, places: Sequence[Place]) -> list[ScannedHead]:
+        return self._loader.scanned(places) if places else []
 
     def _next(
         self, seen: int, after: str | None, size: int
-    ) -> tuple[_Page, list[Place], list[list[Place]], list[HeadRows]] | None:
+    ) -> tuple[_Page, list[Place], list[list[Place]], list[ScannedHead]] | None:
         """The next threads, their heads in batches, and the rows of the first; None at the end."""
         page = self._next_page(seen, after, size)
         if page is None:

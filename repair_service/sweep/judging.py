@@ -1,14 +1,15 @@
 """By what a run judges heads: as to be repaired, or as to be carried over to a changed graph."""
 
+from collections.abc import Callable
 from typing import Protocol
 
-from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows
 from repair_service.migration.judge import diagnose_migration, is_untouched, rewriting_of
 from repair_service.migration.rewriting import Rewriting
 from repair_service.migration.verify import wrong_with_migration
 from repair_service.repair.diagnosis import Diagnosis, Patch
 from repair_service.repair.fleet import Fleet
-from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.judge import diagnose, is_clean, reads_clean
 from repair_service.repair.stuck import is_stuck
 from repair_service.repair.verdict import Policy
 from repair_service.repair.verify import wrong_with
@@ -17,8 +18,11 @@ from repair_service.repair.verify import wrong_with
 class Judge(Protocol):
     """What a run asks of heads, by one policy."""
 
-    def is_clean(self, rows: HeadRows) -> bool:
+    def is_clean(self, head: ScannedHead) -> bool:
         """Whether a head is healthy by its own rows alone; False says only to read its thread."""
+
+    def reads_clean(self, rows: HeadRows) -> bool:
+        """The same of a head that was read in whole."""
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """What is to become of a head."""
@@ -40,9 +44,17 @@ class RepairJudge:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def is_clean(self, rows: HeadRows) -> bool:
+    def is_clean(self, head: ScannedHead) -> bool:
         """Whether nothing is wrong with a head by itself."""
-        return is_clean(rows) and not is_stuck(rows, self._policy.nodes)
+        return is_clean(head) and not self._is_stuck(head.rows)
+
+    def reads_clean(self, rows: HeadRows) -> bool:
+        """The same of a head that was read in whole."""
+        return reads_clean(rows) and not self._is_stuck(lambda: rows)
+
+    def _is_stuck(self, rows: Callable[[], HeadRows]) -> bool:
+        nodes = self._policy.nodes
+        return bool(nodes) and is_stuck(rows(), nodes)
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """What is wrong with a head, and how it is mended."""
@@ -60,8 +72,12 @@ class MigrationJudge:
         self._policy = policy
         self._rewriting = rewriting
 
-    def is_clean(self, rows: HeadRows) -> bool:
+    def is_clean(self, head: ScannedHead) -> bool:
         """Whether a head is surely not concerned."""
+        return self.reads_clean(head.rows())
+
+    def reads_clean(self, rows: HeadRows) -> bool:
+        """The same of a head that was read in whole."""
         return is_untouched(rows, self._rewriting)
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from repair_service.checkpoint.rows import HeadRows, ThreadRows
+from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows
 
 MOST_THREADS = 50
 MOST_BYTES = 16 * 1024 * 1024
@@ -21,15 +21,15 @@ class Portions:
         # How many times what a scan holds of a thread all of its rows weigh.
         self._history = 2.0
 
-    def cut(self, suspects: Sequence[HeadRows]) -> Iterator[list[HeadRows]]:
+    def cut(self, suspects: Sequence[ScannedHead]) -> Iterator[list[ScannedHead]]:
         """Portions of suspects, each to be loaded, weighed and let go of before the next.
 
         Args:
             suspects: Heads of a scan, those of a thread together.
         """
-        portion: list[HeadRows] = []
+        portion: list[ScannedHead] = []
         threads, size = 0, 0.0
-        for _, group in groupby(suspects, lambda rows: rows.row.thread_id):
+        for _, group in groupby(suspects, lambda head: head.thread_id):
             heads = list(group)
             expected = sum(map(weight, heads)) * self._history
             if portion and (threads == MOST_THREADS or size + expected > MOST_BYTES):
@@ -40,7 +40,7 @@ class Portions:
         if portion:
             yield portion
 
-    def weighed(self, suspects: Iterable[HeadRows], threads: Iterable[ThreadRows]) -> None:
+    def weighed(self, suspects: Iterable[ScannedHead], threads: Iterable[ThreadRows]) -> None:
         """Learn from a portion that was loaded.
 
         Args:
@@ -61,7 +61,7 @@ class Portions:
             self._history = max(whole / scanned, self._history * 0.8, 1.0)
 
 
-def weight(rows: HeadRows) -> int:
+def weight(rows: HeadRows | ScannedHead) -> int:
     """Bytes of the values of a head or of an ancestor."""
     values = sum(len(blob.blob or b"") for blob in rows.blobs.values())
     writes = sum(len(write.blob or b"") for write in rows.writes)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import CheckpointRow, ScannedHead
 from repair_service.ledger.records.base import Cursor
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
@@ -133,11 +133,11 @@ class Sweep:
                 self._cut_short(walk)
                 return
             suspects = self._suspects(batch)
-            for rows in batch:
-                self.totals.heads += 1
-                if rows.row.thread_id != last_thread:
+            self.totals.heads += len(batch)
+            for head in batch:
+                if head.thread_id != last_thread:
                     self.totals.threads += 1
-                    last_thread = rows.row.thread_id
+                    last_thread = head.thread_id
             self.totals.verdicts[Verdict.HEALTHY] += len(batch) - len(suspects)
             yield from self._examined(suspects)
             share = position.behind(walk.last, self.totals.threads) if walk.last else None
@@ -166,35 +166,35 @@ class Sweep:
         """What is still done when a run is stopped: nothing, all of it happens in this process."""
         return iter(())
 
-    def _suspects(self, batch: Sequence[HeadRows]) -> list[HeadRows]:
+    def _suspects(self, batch: Sequence[ScannedHead]) -> list[ScannedHead]:
         """The heads of a batch that are not clean by themselves, in order."""
-        suspects = [rows for rows in batch if not self._judge.is_clean(rows)]
-        unsure = [rows for rows in suspects if any(b.left_out for b in rows.blobs.values())]
+        suspects = [head for head in batch if not self._judge.is_clean(head)]
+        unsure = [head for head in suspects if any(b.left_out for b in head.blobs.values())]
         if not unsure:
             return suspects
         # A head without any list of messages is clean only if nothing in it is a list cut short.
         whole = self._scanned.in_whole(unsure)
-        clean = {_place(rows) for rows in whole if self._judge.is_clean(rows)}
-        return [rows for rows in suspects if _place(rows) not in clean]
+        clean = {_place(rows.row) for rows in whole if self._judge.reads_clean(rows)}
+        return [head for head in suspects if _place(head) not in clean]
 
-    def _examined(self, suspects: Sequence[HeadRows]) -> Iterator[Diagnosis]:
+    def _examined(self, suspects: Sequence[ScannedHead]) -> Iterator[Diagnosis]:
         """Judge suspects with the whole rows of their threads."""
         for some in self._portions.cut(suspects):
-            ids = list(dict.fromkeys(rows.row.thread_id for rows in some))
+            ids = list(dict.fromkeys(head.thread_id for head in some))
             threads = self._store.threads(ids)
             self._portions.weighed(some, threads.values())
             quarantined = self._record.quarantined(ids)
             running: frozenset[str] = frozenset()
             if self._active_query:
                 running = self._store.active_threads(self._active_query, ids)
-            for rows in some:
-                thread_id = rows.row.thread_id
+            for head in some:
+                thread_id = head.thread_id
                 thread = threads.get(thread_id)
-                if thread is None or rows.row.checkpoint_ns not in thread.heads:
+                if thread is None or head.checkpoint_ns not in thread.heads:
                     self.totals.heads -= 1
                     continue
                 diagnosis = self._judge.diagnose(
-                    thread, rows.row.checkpoint_ns, self._now(), self._fleet
+                    thread, head.checkpoint_ns, self._now(), self._fleet
                 )
                 if thread_id in running and diagnosis.verdict in LEFT_TO_A_RUN:
                     yield without_patch(diagnosis, Verdict.ACTIVE, RUNS_NOW)
@@ -237,5 +237,5 @@ class Sweep:
         )
 
 
-def _place(rows: HeadRows) -> tuple[str, str]:
-    return rows.row.thread_id, rows.row.checkpoint_ns
+def _place(head: ScannedHead | CheckpointRow) -> tuple[str, str]:
+    return head.thread_id, head.checkpoint_ns

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from repair_service.checkpoint.identifiers import first_id, is_surely_older
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import ScannedHead
 from repair_service.ledger.records.base import Base, Cursor
 from repair_service.store.gateway import Store
 from repair_service.store.loading import storable
@@ -51,7 +51,7 @@ class Walk:
         self._most = most
         self._shard = None if selection.shard == WHOLE else selection.shard.of_store()
 
-    def batches(self) -> Iterator[list[HeadRows]]:
+    def batches(self) -> Iterator[list[ScannedHead]]:
         """Whole threads, a batch at a time; a batch may be empty. The cursor stands behind those
         batches that the caller has come back from.
 
@@ -65,7 +65,7 @@ class Walk:
         if base is not None:
             yield from self._again(base, start.after if start else None)
 
-    def _all(self, after: str | None) -> Iterator[list[HeadRows]]:
+    def _all(self, after: str | None) -> Iterator[list[ScannedHead]]:
         selection = self._selection
         wanted = Wanted(
             threads=storable(selection.threads) if selection.threads else None,
@@ -80,7 +80,7 @@ class Walk:
             if not selection.threads:
                 self.cursor = Cursor("walk", walked.last)
 
-    def _again(self, base: Base, after: str | None) -> Iterator[list[HeadRows]]:
+    def _again(self, base: Base, after: str | None) -> Iterator[list[ScannedHead]]:
         """What was not final, but for the threads that the walk took for changed."""
         first = first_id(base.since)
         threads = self._record.not_final(base, after)
@@ -91,8 +91,6 @@ class Walk:
             self.cursor = Cursor("again", some[-1])
 
 
-def _without_changed(heads: Sequence[HeadRows], first: str) -> list[HeadRows]:
-    changed = {
-        each.row.thread_id for each in heads if not is_surely_older(each.row.checkpoint_id, first)
-    }
-    return [each for each in heads if each.row.thread_id not in changed]
+def _without_changed(heads: Sequence[ScannedHead], first: str) -> list[ScannedHead]:
+    changed = {each.thread_id for each in heads if not is_surely_older(each.checkpoint_id, first)}
+    return [each for each in heads if each.thread_id not in changed]

@@ -49,6 +49,8 @@ class _Object(msgspec.Struct, array_like=True, gc=False):
     fields: _Fields
 
 
+_MODELS: Final = frozenset({"ai", "AIMessageChunk"})
+
 _elements: Final = msgspec.msgpack.Decoder(list[msgspec.msgpack.Ext]).decode
 _objects: Final = msgspec.msgpack.Decoder(list[_Object | None]).decode
 
@@ -94,9 +96,11 @@ def _is_paired(objects: Sequence[_Object | None]) -> bool:
             return False
         calls = fields.tool_calls
         if calls:
-            if fields.invalid_tool_calls or not _are_plain(fields.type, calls):
+            if fields.invalid_tool_calls or fields.type not in _MODELS:
                 return False
-            open_calls = [call.id for call in calls]
+            open_calls = _ids(calls)
+            if not open_calls:
+                return False
         elif fields.invalid_tool_calls or _names_calls(fields.additional_kwargs):
             return False
     return not open_calls
@@ -106,8 +110,13 @@ def _names_calls(additional: _Additional | None) -> bool:
     return additional is not None and bool(additional.tool_calls)
 
 
-def _are_plain(type_: str, calls: Sequence[_Call]) -> bool:
-    """Whether a model made the calls, each has an id of its own, and none is the provider's."""
-    ids = {call.id for call in calls if call.id and not call.id.startswith(SERVER_ID)}
-    server_side = any(call.type in SERVER_CALLS for call in calls)
-    return type_ in ("ai", "AIMessageChunk") and len(ids) == len(calls) and not server_side
+def _ids(calls: Sequence[_Call]) -> list[str | None]:
+    """The ids of calls; none of them where one has no id of its own, or is the provider's."""
+    ids: list[str | None] = []
+    for call in calls:
+        if not call.id or call.id in ids or call.id.startswith(SERVER_ID):
+            return []
+        if call.type in SERVER_CALLS:
+            return []
+        ids.append(call.id)
+    return ids

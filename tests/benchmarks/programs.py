@@ -62,8 +62,7 @@ def fetch(url: str) -> int:
                     "namespaces": [place[1] for place in places],
                     "checkpoints": [place[2] for place in places],
                 }
-                _run(cursor, "checkpoints", keys)
-                _run(cursor, "blobs", keys | {"whole": False, "lists": ["messages"]})
+                _run(cursor, "scanned", keys | {"lists": ["messages"]})
                 _run(cursor, "writes", keys | {"channel": None})
             heads += len(places)
             after = threads[-1]
@@ -84,12 +83,7 @@ def walk(url: str) -> int:
 
 
 def _run(cursor: "psycopg.Cursor[Any]", name: str, values: dict[str, Any]) -> list[Any]:
-    text = statement(name, "public").as_string(cursor)
-    # A document as the text it comes as: parsing it is no part of fetching.
-    text = text.replace(
-        "found.checkpoint, found.metadata", "found.checkpoint::text, metadata::text"
-    )
-    return cursor.execute(text.encode(), values).fetchall()
+    return cursor.execute(statement(name, "public"), values).fetchall()
 
 
 @contextmanager

@@ -10,10 +10,14 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import msgspec
+
+from repair_service.checkpoint.quick import is_plain
 from repair_service.checkpoint.rows import (
     BlobRow,
     CheckpointRow,
     HeadRows,
+    ScannedHead,
     ThreadRows,
     WriteRow,
 )
@@ -59,6 +63,26 @@ BYTES = (
     b"\x92\x90\xc3",
     b"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00",
 )
+
+
+def scanned(rows: HeadRows) -> ScannedHead:
+    """A head as a scan of the store meets it."""
+    row = rows.row
+    checkpoint, metadata = (
+        msgspec.json.encode(each).decode() for each in (row.checkpoint, row.metadata)
+    )
+    return ScannedHead(
+        row.thread_id,
+        row.checkpoint_ns,
+        row.checkpoint_id,
+        row.parent_checkpoint_id,
+        checkpoint,
+        metadata,
+        is_plain(checkpoint, metadata, row.checkpoint_id),
+        dict(rows.blobs),
+        rows.writes,
+        rows.parent_writes,
+    )
 
 
 def load_threads(server: Server) -> list[ThreadRows]:

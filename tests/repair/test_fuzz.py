@@ -26,7 +26,7 @@ from repair_service.repair.route import ToolStep, tool_steps
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with
 from tests.conftest import Server
-from tests.repair.rows import damaged, load_threads, size_of
+from tests.repair.rows import damaged, load_threads, scanned, size_of
 
 EXAMPLES = int(os.environ.get("REPAIR_FUZZ_EXAMPLES", "300"))
 NOW = 2.0e9
@@ -113,7 +113,7 @@ def judged(thread: ThreadRows, policy: Policy, fleet: OtherThread) -> list[Diagn
     """The verdict on every head, of the quick look too; and of each patch as it reads back."""
     diagnoses = []
     for namespace, rows in thread.heads.items():
-        clean = is_clean(rows)
+        clean = is_clean(scanned(rows))
         diagnosis = diagnose(thread, namespace, policy, NOW, fleet)
         assert diagnosis.verdict in BEFORE_A_WRITE
         assert (diagnosis.verdict is Verdict.REPAIRABLE) == (diagnosis.patch is not None)

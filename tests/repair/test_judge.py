@@ -17,6 +17,7 @@ from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import FaultKind, Policy, Verdict
 from repair_service.transcript.read import read_transcript
 from tests.repair.conftest import LoadThread
+from tests.repair.rows import scanned
 
 NOW = 2.0e9
 WORD = msgspec.msgpack.encode("word")
@@ -59,7 +60,7 @@ def test_a_list_that_starts_with_a_pair_is_a_transcript(thread_rows: LoadThread)
     listed = msgspec.msgpack.encode([("user", "hi"), *rest])
     blobs = {**head.blobs, "messages": replace(stored, blob=listed)}
     paired = replace(thread, heads={"": replace(head, blobs=blobs)})
-    assert not is_clean(paired.heads[""])
+    assert not is_clean(scanned(paired.heads[""]))
     diagnosis = judge(paired)
     assert diagnosis.verdict is Verdict.REPAIRABLE
     assert diagnosis.patch is not None
@@ -256,10 +257,10 @@ def test_a_head_not_older_than_the_deploy_is_active(thread_rows: LoadThread) -> 
 
 
 def test_the_quick_look_agrees_with_the_diagnosis(thread_rows: LoadThread) -> None:
-    assert is_clean(thread_rows("agent_healthy").heads[""])
-    assert not is_clean(thread_rows("agent_partial").heads[""])
-    assert not is_clean(thread_rows("hitl_wait").heads[""])
-    assert not is_clean(thread_rows("corrupt").heads[""])
+    assert is_clean(scanned(thread_rows("agent_healthy").heads[""]))
+    assert not is_clean(scanned(thread_rows("agent_partial").heads[""]))
+    assert not is_clean(scanned(thread_rows("hitl_wait").heads[""]))
+    assert not is_clean(scanned(thread_rows("corrupt").heads[""]))
 
 
 def test_untouched_messages_keep_their_very_bytes(thread_rows: LoadThread) -> None:

@@ -11,6 +11,7 @@ from repair_service.transcript.message import Transcript
 from repair_service.transcript.read import read_transcript
 from repair_service.transcript.write import compose_result, write_transcript
 from tests.repair.conftest import LoadThread
+from tests.repair.rows import scanned
 
 NOW = 2.0e9
 
@@ -50,7 +51,7 @@ def test_a_patched_head_is_healthy_and_is_looked_at_again(thread_rows: LoadThrea
     policy = Policy(min_idle=0.0)
     thread = patched(thread_rows("agent_partial"), policy)
     assert judge(thread, policy).verdict is Verdict.HEALTHY
-    assert not is_clean(thread.heads[""])
+    assert not is_clean(scanned(thread.heads[""]))
 
 
 def test_a_late_result_takes_the_placeholders_place(thread_rows: LoadThread) -> None:

@@ -243,7 +243,7 @@ def test_a_live_run_that_goes_on_meanwhile_wins(
 
     append(store, check=live_run)
     (batch,) = store.scan()
-    assert batch[0].row.checkpoint_id == checkpoint_id(12)
+    assert batch[0].checkpoint_id == checkpoint_id(12)
 
 
 def test_a_patch_behind_a_newer_checkpoint_is_taken_back(
@@ -350,7 +350,7 @@ def test_a_role_without_insert_is_refused_and_told_what_to_grant(
     role.grant("USAGE", f"SCHEMA {database.schema}")
     role.grant("SELECT", f"ALL TABLES IN SCHEMA {database.schema}")
     with Store.connect(role.url, schema=database.schema) as reader:
-        assert [rows.row.thread_id for batch in reader.scan() for rows in batch] == ["t"]
+        assert [head.thread_id for batch in reader.scan() for head in batch] == ["t"]
         with pytest.raises(StoreForbidden, match=r'GRANT INSERT ON "\w+".checkpoints TO'):
             reader.check_writable()
         with pytest.raises(StoreForbidden, match="GRANT"):

@@ -35,7 +35,7 @@ def fill(database: Database) -> None:
 def read_head(database: Database, key: bytes | None) -> HeadRows:
     with Store.connect(database.url, schema=database.schema, aes_key=key) as store:
         ((head,),) = store.scan()
-        return head
+        return head.rows()
 
 
 def test_blobs_and_writes_are_decrypted_with_the_key(database: Database) -> None:

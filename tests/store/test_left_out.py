@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import ScannedHead
 from repair_service.repair.verdict import Policy
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
@@ -64,7 +64,7 @@ def put(database: Database, values: dict[str, tuple[str, bytes]]) -> None:
             put_blob(connection, "t", channel, "1", blob, type=type_)
 
 
-def scanned(database: Database) -> HeadRows:
+def scanned(database: Database) -> ScannedHead:
     with Store.connect(database.url, schema=database.schema) as store:
         ((head,),) = store.scan()
     return head

@@ -99,8 +99,8 @@ def explained(
         ("ancestors", KEYS | {"depth": 5}, 1000),
         ("writes", KEYS | {"channel": None}, 100),
         ("writes", KEYS | {"channel": "messages"}, 100),
-        ("blobs", KEYS | {"whole": True, "lists": []}, 100),
-        ("blobs", KEYS | {"whole": False, "lists": ["messages"]}, 100),
+        ("blobs", KEYS, 100),
+        ("scanned", KEYS | {"lists": ["messages"]}, 200),
         (
             "blobs_of_versions",
             {
@@ -140,3 +140,66 @@ def test_the_walk_over_threads_stops_at_its_limit(
     nodes = explained(large, database.schema, "next_threads", {"after": None, "limit": 10})
     (walk,) = [node for node in nodes if node["Node Type"] == "Recursive Union"]
     assert walk["Actual Rows"] == 10
+
+
+MANY = 50_000
+"""Threads of a store on which no plan but the key's is fast."""
+
+MANY_KEYS = {
+    "threads": [f"t{number:05}" for number in range(0, MANY, 500)],
+    "namespaces": [""] * 100,
+    "checkpoints": ["2"] * 100,
+}
+
+LOADS: list[tuple[str, dict[str, Any]]] = [
+    ("next_threads", {"after": "t01000", "limit": 100}),
+    ("changed_threads", {"after": "t01000", "limit": 100, "first_id": "1"}),
+    ("heads", {"threads": MANY_KEYS["threads"]}),
+    ("scanned", MANY_KEYS | {"lists": ["messages"]}),
+    ("checkpoints", MANY_KEYS),
+    ("blobs", MANY_KEYS),
+    ("writes", MANY_KEYS | {"channel": None}),
+    ("ancestors", MANY_KEYS | {"depth": 500}),
+    (
+        "blobs_of_versions",
+        {
+            "threads": MANY_KEYS["threads"],
+            "namespaces": MANY_KEYS["namespaces"],
+            "channels": ["messages"] * 100,
+            "versions": ["2"] * 100,
+            "bytes": True,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("statistics", ["none", "of an empty store", "fresh"])
+def test_no_statement_of_a_sweep_scans_a_table_of_many_threads(
+    database: Database, statistics: str
+) -> None:
+    with database.connect() as connection:
+        if statistics == "of an empty store":
+            connection.execute("ANALYZE")
+        connection.execute(
+            "INSERT INTO checkpoints SELECT 't' || lpad(i::text, 5, '0'), '', j::text, NULL, NULL,"
+            """ '{"v": 4, "channel_versions": {"messages": "2"}}', '{}'"""
+            " FROM generate_series(0, %s) AS i, generate_series(1, 2) AS j",
+            [MANY - 1],
+        )
+        connection.execute(
+            "INSERT INTO checkpoint_blobs SELECT thread_id, '', 'messages', checkpoint_id,"
+            " 'msgpack', '' FROM checkpoints"
+        )
+        connection.execute(
+            "INSERT INTO checkpoint_writes SELECT thread_id, '', checkpoint_id, 'task', 0,"
+            " 'messages', 'msgpack', '' FROM checkpoints"
+        )
+        if statistics == "fresh":
+            connection.execute("ANALYZE")
+        for name, values in LOADS:
+            nodes = explained(connection, database.schema, name, values)
+            scans = [node for node in nodes if "Relation Name" in node]
+            assert scans, name
+            for scan in scans:
+                assert re.fullmatch(r"checkpoint\w*_pkey", scan.get("Index Name", "")), (name, scan)
+                assert scan["Actual Rows"] <= 1, (name, scan)

@@ -37,7 +37,7 @@ HOSTILE = (
 
 
 def heads(store: Store, **selection: Any) -> list[tuple[str, str, str]]:
-    found = [rows.row for batch in store.scan(**selection) for rows in batch]
+    found = [head for batch in store.scan(**selection) for head in batch]
     return [(row.thread_id, row.checkpoint_ns, row.checkpoint_id) for row in found]
 
 
@@ -51,7 +51,7 @@ def naive_heads(connection: "psycopg.Connection[Any]") -> list[tuple[str, str, s
 def only_head(store: Store, thread: str) -> HeadRows:
     (batch,) = store.scan(threads=[thread])
     (head,) = batch
-    return head
+    return head.rows()
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
@@ -173,7 +173,7 @@ def test_a_batch_holds_whole_threads(database: Database) -> None:
             for namespace in ("", *(f"node:{number:03}" for number in range(60))):
                 put_checkpoint(connection, thread, checkpoint_id(1), namespace=namespace)
         batches = list(store.scan(batch_size=50))
-        assert [{rows.row.thread_id for rows in batch} for batch in batches] == [
+        assert [{head.thread_id for head in batch} for batch in batches] == [
             {"a"},
             {"b"},
             {"c"},
@@ -376,7 +376,7 @@ def test_a_walk_over_what_changed_loads_whole_threads_and_passes_the_others_by(
     assert since is not None
     with Store.connect(database.url, schema=database.schema) as store:
         walked = list(store.walk(Wanted(changed_since=since), batch_size=batch_size))
-        found = [(rows.row.thread_id, rows.row.checkpoint_ns) for b in walked for rows in b.heads]
+        found = [(rows.thread_id, rows.checkpoint_ns) for b in walked for rows in b.heads]
         assert sorted(found) == sorted(
             (thread, namespace)
             for thread, heads_of in CHANGES.items()
@@ -390,8 +390,8 @@ def test_a_walk_over_what_changed_loads_whole_threads_and_passes_the_others_by(
         # From each place where it stops it goes on and misses nothing.
         for number, batch in enumerate(walked, start=1):
             rest = store.walk(Wanted(changed_since=since), after=batch.last)
-            left = [rows.row.thread_id for each in rest for rows in each.heads]
-            assert left == [rows.row.thread_id for each in walked[number:] for rows in each.heads]
+            left = [rows.thread_id for each in rest for rows in each.heads]
+            assert left == [rows.thread_id for each in walked[number:] for rows in each.heads]
 
 
 def test_a_walk_goes_on_behind_any_of_its_batches(load_corpus: Callable[[str], Corpus]) -> None:
@@ -401,5 +401,5 @@ def test_a_walk_goes_on_behind_any_of_its_batches(load_corpus: Callable[[str], C
         assert len(walked) > 5
         for number, batch in enumerate(walked[:-1], start=1):
             rest = store.walk(Wanted(), after=batch.last)
-            left = [rows.row for each in rest for rows in each.heads]
-            assert left == [rows.row for each in walked[number:] for rows in each.heads]
+            left = [head.rows().row for each in rest for head in each.heads]
+            assert left == [head.rows().row for each in walked[number:] for head in each.heads]

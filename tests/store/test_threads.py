@@ -85,7 +85,7 @@ def test_every_head_of_a_real_store_has_its_whole_chain(corpus: Corpus) -> None:
 
 def test_a_thread_loads_the_same_head_as_the_scan(corpus: Corpus) -> None:
     with Store.connect(corpus.database.url, schema=corpus.database.schema) as store:
-        scanned = [rows for batch in store.scan() for rows in batch]
+        scanned = [head.rows() for batch in store.scan() for head in batch]
         threads = store.threads([rows.row.thread_id for rows in scanned])
     for rows in scanned:
         assert threads[rows.row.thread_id].heads[rows.row.checkpoint_ns] == rows

@@ -64,7 +64,7 @@ def test_the_shards_of_a_scan_are_the_whole_scan(load_corpus: LoadCorpus, batch_
 
 
 def places(store: Store, **selection: Any) -> list[tuple[str, str]]:
-    found = [rows.row for batch in store.scan(**selection) for rows in batch]
+    found = [head for batch in store.scan(**selection) for head in batch]
     return [(row.thread_id, row.checkpoint_ns) for row in found]
 
 

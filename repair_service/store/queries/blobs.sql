@@ -1,10 +1,6 @@
 -- The blobs of the versions that some checkpoints name. The bytes of an input may be large and are
--- never asked for: its type tells whether there is one. Where not all is wanted, a large value that
--- does not begin as a list of messages does (transcript/read.py, `looks_like_transcript`) is left
--- out too, and never leaves the server. Channels that are known to hold lists are not looked at first.
-SELECT wanted.position, found.channel, found.version, found.type,
-    CASE WHEN found.kept THEN found.blob END AS blob,
-    NOT found.kept AND found.channel NOT IN ('__start__', '__input__') AS left_out
+-- never asked for: its type tells whether there is one.
+SELECT wanted.position, found.channel, found.version, found.type, found.blob
 FROM unnest(%(threads)s::text[], %(namespaces)s::text[], %(checkpoints)s::text[])
     WITH ORDINALITY AS wanted(thread_id, checkpoint_ns, checkpoint_id, position)
 CROSS JOIN LATERAL (
@@ -29,36 +25,8 @@ CROSS JOIN LATERAL (
     ) AS each
 ) AS named
 CROSS JOIN LATERAL (
-    SELECT b.channel, b.version, b.type, b.blob,
-        CASE
-            WHEN b.channel IN ('__start__', '__input__') THEN false
-            WHEN %(whole)s::boolean OR b.channel = ANY(%(lists)s::text[]) THEN true
-            WHEN octet_length(b.blob) < 1024 THEN true
-            WHEN b.channel LIKE '\_\_%%' OR b.channel LIKE '%%:%%' THEN true
-            WHEN b.type = 'msgpack' THEN encode(substr(b.blob, 1, 12), 'hex') ~
-                '^(c7..07|c8....07|c9........07|d[4-8]07)?(9.|dc....|dd........)(8.|c[789]|d[4-8ef])'
-                OR (
-                    encode(substr(b.blob, 1, 12), 'hex') ~
-                    '^(c7..07|c8....07|c9........07|d[4-8]07)?(9.|dc....|dd........)(92|[ab].|d[9ab])'
-                    AND (
-                        position('tool_'::bytea IN b.blob) > 0
-                        OR position('function_call'::bytea IN b.blob) > 0
-                    )
-                )
-            WHEN b.type = 'json' AND substr(b.blob, 1, 31) = '{{"lc":2,"type":"delta_snapshot"'::bytea
-                THEN true
-            WHEN b.type = 'json' THEN encode(substr(b.blob, 1, 64), 'hex') ~
-                '^(09|0a|0b|0c|0d|20)*5b(09|0a|0b|0c|0d|20)*(7b|$)'
-                OR (
-                    encode(substr(b.blob, 1, 64), 'hex') ~
-                    '^(09|0a|0b|0c|0d|20)*5b(09|0a|0b|0c|0d|20)*(22|5b)'
-                    AND (
-                        position('tool_'::bytea IN b.blob) > 0
-                        OR position('function_call'::bytea IN b.blob) > 0
-                    )
-                )
-            ELSE b.type NOT IN ('bytes', 'bytearray')
-        END AS kept
+    SELECT b.channel, b.version, b.type,
+        CASE WHEN b.channel NOT IN ('__start__', '__input__') THEN b.blob END AS blob
     FROM {schema}.checkpoint_blobs AS b
     WHERE b.thread_id = wanted.thread_id
         AND b.checkpoint_ns = wanted.checkpoint_ns
