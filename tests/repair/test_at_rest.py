@@ -13,6 +13,7 @@ from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from tests.conftest import Corpus
+from tests.repair.rows import scanned
 
 NOW = 2.0e9
 CAREFUL = Policy(min_idle=0.0)
@@ -55,7 +56,9 @@ def test_a_head_whose_scheduled_sends_are_lost_is_unreadable(
     diagnosis = judge(damaged, policy)
     assert diagnosis.verdict is Verdict.UNREADABLE
     assert "Sends" in diagnosis.reason
-    assert not is_clean(damaged.heads[""])
+    without_writes = replace(damaged.heads[""], writes=())
+    assert not is_clean(scanned(damaged.heads[""]))
+    assert not is_clean(scanned(without_writes))
 
 
 def test_a_result_on_disk_stops_a_placeholder_though_its_send_is_lost(rows_of: LoadFrom) -> None:
