@@ -1,17 +1,21 @@
 """What is measured against what: each a function over a store's address."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import psycopg
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg.rows import dict_row
 
+from repair_service.cli.app import main
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.store.statements import statement
@@ -174,6 +178,63 @@ def audit_command(url: str, *flags: str) -> None:
         check=False,
     )
     assert done.returncode in (0, 2)
+
+
+def command_in_here(url: str, *words: str) -> None:
+    """A verb of the command in this process, as the interpreter's start is nobody's work."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
+        code = main([*words, "--database-url", url, "--format", "json"])
+    assert code in (0, 2), said.getvalue()
+
+
+def swept_store(url: str, changed: int) -> None:
+    """Give a store a ledger and a sweep, and change some threads behind it."""
+    command_in_here(url, "db", "upgrade")
+    command_in_here(url, "sweep", "--yes", "--min-idle", "0")
+    with saver(url) as store:
+        graph = make_graph(store)
+        for thread_id in some_threads(url, changed):
+            config: Any = {"configurable": {"thread_id": thread_id}}
+            graph.update_state(config, {"messages": [HumanMessage("And the other one?")]})
+
+
+def incremental_audit(url: str) -> None:
+    """An audit that goes on from the last run in the ledger."""
+    command_in_here(url, "audit", "--min-idle", "0")
+
+
+def copied(source: str, target: str) -> None:
+    """`migrate copy` of a whole store, into tables that are there."""
+    words = ("migrate", "copy", "--yes", "--to-url", target)
+    subprocess.run(
+        [sys.executable, "-m", "repair_service", *words],
+        env=os.environ | {"DATABASE_URL": source},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
+def dumped(source: str, target: str) -> None:
+    """`pg_dump` of the rows of a store, restored into tables that are there."""
+    tables = [
+        f"--table={name}" for name in ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+    ]
+    dump = subprocess.Popen(
+        [tool("pg_dump"), "--data-only", *tables, source], stdout=subprocess.PIPE
+    )
+    restored = [tool("psql"), "--quiet", "--set", "ON_ERROR_STOP=1", target]
+    subprocess.run(restored, stdin=dump.stdout, stdout=subprocess.DEVNULL, check=True)
+    assert dump.wait() == 0
+
+
+def tool(name: str) -> str:
+    """One of Postgres' programs: on the path, or beside the server that is started here."""
+    found = shutil.which(name) or next(
+        map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), ""
+    )
+    if not found:
+        raise FileNotFoundError(f"{name} is not on the path; install Postgres' client programs.")
+    return found
 
 
 def some_threads(url: str, count: int, *, damaged: bool = False) -> list[str]:

@@ -149,6 +149,36 @@ class Bench:
         what = f"`graph.update_state` a thread : repair; {len(damaged):,} damaged threads"
         return Row(what, ours, theirs, 1 / pairs.ratio, 5, at_least=True)
 
+    def incremental(self, threads: int) -> Row:
+        with self._stores.copy(Shape(threads)) as url:
+            changed = max(1, threads // 1_000)
+            programs.swept_store(url, changed)
+
+            def audit(_: int) -> int:
+                programs.incremental_audit(url)
+                return threads
+
+            pairs = interleaved(audit, lambda _: programs.walk(url), self._rounds)
+        ours, theirs = (f"{said} a thread" for said in pairs.said())
+        what = f"incremental audit, {changed:,} changed : bare walk over heads; {threads:,} threads"
+        return Row(what, ours, theirs, pairs.ratio, 1.25)
+
+    def copying(self, threads: int) -> Row:
+        source = self._stores.store(Shape(threads))
+
+        def timed(program: Callable[[str, str], None]) -> float:
+            with self._stores.empty() as target:
+                began = time.perf_counter()
+                program(source, target)
+                return (time.perf_counter() - began) / threads
+
+        rounds = max(1, self._rounds // 2)
+        times = [(timed(programs.copied), timed(programs.dumped)) for _ in range(rounds)]
+        pairs = Pairs(*map(list, zip(*times, strict=True)))
+        ours, theirs = (f"{said} a thread" for said in pairs.said())
+        what = f"`migrate copy` : `pg_dump` into `psql`; {threads:,} threads"
+        return Row(what, ours, theirs, pairs.ratio, 1.5)
+
     def memory(self, threads: int, more: int) -> list[Row]:
         few = programs.peak_memory(self._stores.store(Shape(threads))) / MEGABYTE
         many = programs.peak_memory(self._stores.store(Shape(more))) / MEGABYTE
@@ -223,8 +253,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "list": lambda: [bench.against_list(min(few, 1_000))],
             "longer": lambda: [bench.longer_threads(few)],
             "update_state": lambda: [bench.against_update_state(few)],
+            "incremental": lambda: [bench.incremental(few)],
             "memory": lambda: bench.memory(few, more),
             "jobs": lambda: [bench.jobs(few)],
+            "copy": lambda: [bench.copying(min(few, 20_000))],
         }
         rows: list[Row] = []
         for name, measure in measurements.items():

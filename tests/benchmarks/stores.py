@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
+from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg import sql
 
 from repair_service.demo.postgres import start_postgres
@@ -37,6 +38,19 @@ class Stores:
         self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
         self._run("CREATE DATABASE {} TEMPLATE {}", name, source)
         try:
+            yield self._at(name)
+        finally:
+            self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+    @contextmanager
+    def empty(self) -> Iterator[str]:
+        """A store with LangGraph's tables and no rows; gone afterwards."""
+        name = "bench_empty"
+        self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+        self._run("CREATE DATABASE {} TEMPLATE template0", name)
+        try:
+            with PostgresSaver.from_conn_string(self._at(name)) as saver:
+                saver.setup()
             yield self._at(name)
         finally:
             self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
