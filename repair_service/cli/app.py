@@ -23,10 +23,12 @@ from repair_service.cli.plan import plan
 from repair_service.cli.repair import repair
 from repair_service.cli.report import report
 from repair_service.cli.runs import runs
+from repair_service.cli.serve import serve
 from repair_service.cli.show import show
 from repair_service.cli.store import store
 from repair_service.cli.sweep import sweep
 from repair_service.cli.undo import undo
+from repair_service.cli.variables import WORKER_RUN, wants_json_lines
 from repair_service.errors import Refused, RepairServiceError, UsageError
 
 PROGRAM = "repair-service"
@@ -97,6 +99,7 @@ app.add_typer(migrate)
 app.add_typer(runs)
 app.command()(report)
 app.add_typer(outbox)
+app.command()(serve)
 app.add_typer(db)
 app.add_typer(store)
 
@@ -138,7 +141,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run() -> None:
     """The entry point of the script."""
+    try:
+        _log_where_asked()
+    except UsageError as error:
+        sys.exit(_say(error, debug=False))
     sys.exit(main())
+
+
+def _log_where_asked() -> None:
+    """Make what is printed to stderr a log, for a worker or a collector of logs."""
+    if os.environ.get(WORKER_RUN):
+        from repair_service.cli.worker_run import become_run
+
+        become_run()
+    elif "serve" not in sys.argv[1:2] and wants_json_lines(os.environ):
+        from repair_service.cli.logs import log_stderr
+
+        log_stderr()
 
 
 def _say(error: RepairServiceError, debug: bool) -> int:

@@ -1,12 +1,13 @@
 """What a verb works on, as the settings name it: the store, and where the report goes."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
 from repair_service.cli.settings import Settings
-from repair_service.cli.variables import aes_key
+from repair_service.cli.variables import WORKER_RUN, aes_key, wants_json_lines
 from repair_service.errors import UsageError
 from repair_service.report.document import Report
 from repair_service.report.formats import report_as
@@ -140,12 +141,22 @@ def open_report(settings: Settings, out: IO[str]) -> Report:
     Raises:
         UsageError: The format is of runs that have ended.
     """
+    if os.environ.get(WORKER_RUN):
+        from repair_service.cli.logs import LoggedReport
+
+        # Nobody reads what a worker's run prints: its report is in the ledger.
+        return LoggedReport()
     if settings.format == "markdown" or settings.format == "html":
         raise UsageError(
             f"--format {settings.format}: a run is reported so from the ledger, once it has ended: "
             f"repair-service report last --format {settings.format}."
         )
-    return report_as(settings.format, out)
+    report = report_as(settings.format, out)
+    if wants_json_lines(os.environ):
+        from repair_service.cli.logs import LoggedReport
+
+        return LoggedReport(report)
+    return report
 
 
 def one_answer(verb: str, settings: Settings, flags: Mapping[str, Any]) -> Settings:

@@ -16,7 +16,7 @@ from repair_service import __version__
 from repair_service.cli.ledger import OpenLedger, ledger_address
 from repair_service.cli.settings import Settings
 from repair_service.cli.telling import tells
-from repair_service.cli.variables import aes_key
+from repair_service.cli.variables import aes_key, run_id_told
 from repair_service.errors import LedgerError
 from repair_service.store.gateway import Store
 from repair_service.sweep.record import NoRecord, Record
@@ -117,12 +117,14 @@ def start_run(
         LedgerError: The ledger was lost.
     """
     chosen = scope or selection_of(settings)
+    run_id = run_id_told(os.environ) or uuid4()
     if opened is None:
-        return Recording(uuid4(), None, None, chosen)
+        return Recording(run_id, None, None, chosen)
     run = _new_run(
         verb,
         settings,
         opened,
+        run_id=run_id,
         selection=chosen if selection is None else selection,
         policy=_policy_of(settings, replica) if policy is None else policy,
         whole_store=selection is None and chosen.whole,
@@ -137,6 +139,7 @@ def _new_run(
     settings: Settings,
     opened: OpenLedger,
     *,
+    run_id: UUID,
     selection: Any,
     policy: Any,
     whole_store: bool,
@@ -156,6 +159,7 @@ def _new_run(
         shard_index=settings.part.index,
         shard_count=settings.part.count,
         started_at=datetime.now(UTC),
+        id=run_id,
     )
 
 

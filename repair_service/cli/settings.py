@@ -34,7 +34,7 @@ from repair_service.cli.shards import parse_shard
 from repair_service.cli.telling import WebhookSettings
 from repair_service.cli.times import parse_duration, parse_time, say_time
 from repair_service.cli.toml_file import read_toml
-from repair_service.cli.variables import check_variables
+from repair_service.cli.variables import WORKER_TABLES, check_variables, settings_told
 from repair_service.errors import UsageError
 from repair_service.repair.judge import ALLOWABLE
 from repair_service.repair.verdict import Placeholders, Policy
@@ -59,7 +59,10 @@ LONGEST_TIMEOUT = 24 * 3600.0
 """Seconds; Postgres takes no more than 24 days."""
 
 OWN_FLAGS = frozenset(
-    {"config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id", "limit"}
+    {
+        *("config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id"),
+        *("limit", "check", "listen"),
+    }
 )
 """Flags and arguments that a verb reads by itself: no settings."""
 
@@ -276,11 +279,18 @@ def _over(values: Mapping[str, Any]) -> type[Settings]:
     return OverFile
 
 
-def load_settings(flags: Mapping[str, Any]) -> Settings:
+def load_settings(
+    flags: Mapping[str, Any],
+    told: Mapping[str, Any] | None = None,
+    places: Mapping[str, str] | None = None,
+) -> Settings:
     """Put the settings of one call together.
 
     Args:
         flags: The flags by name, as typer gives them; None and empty lists are flags not given.
+        told: What a worker tells its runs, by the settings' names: behind the flags, and before
+            the environment; what the environment holds of it by default.
+        places: Where each of these comes from, for a message.
 
     Returns:
         The settings, all checked.
@@ -288,13 +298,16 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
     Raises:
         UsageError: A value, a key or the file cannot be meant; the message names its source.
     """
-    given = {
+    if told is None:
+        told = settings_told(os.environ)
+    given = {_RENAMED.get(name, name): value for name, value in told.items() if value is not None}
+    given |= {
         _RENAMED.get(name, name): value
         for name, value in flags.items()
         if value is not None and value not in ([], ()) and name not in OWN_FLAGS
     }
     check_variables(os.environ, _names_of(Settings.model_fields))
-    path = _file_path(flags.get("config"))
+    path = file_path(flags.get("config"))
     settings = _over(_read_file(path) if path else {})
     unset = {name: Settings.model_fields[name].default for name in FLAGS_ONLY}
     try:
@@ -308,12 +321,13 @@ def load_settings(flags: Mapping[str, Any]) -> Settings:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = str(problem["loc"][0]) if problem["loc"] else ""
-        place = _place(name, given, path)
+        place = _place(name, given, path, places or {})
         inner = ".".join(str(part) for part in problem["loc"][1:] if isinstance(part, str))
         raise UsageError(f"{place}{f' ({inner})' if inner else ''}: {_said_of(problem)}.") from None
 
 
-def _file_path(config: Path | None) -> Path | None:
+def file_path(config: Path | None) -> Path | None:
+    """The file with the settings: as named, else as the environment says, else the default one."""
     named = config or (Path(text) if (text := os.environ.get("REPAIR_CONFIG")) else None)
     if named is not None:
         return named
@@ -325,14 +339,20 @@ def _read_file(path: Path) -> dict[str, Any]:
     values = read_toml(path)
     known = _names_of(Settings.model_fields) - FLAGS_ONLY
     for key in values:
-        if key not in known:
-            raise UsageError(f"{path}: {key!r} is no setting{_nearest(key, known)}")
+        if key not in known | WORKER_TABLES:
+            raise UsageError(f"{path}: {key!r} is no setting{nearest(key, known)}")
     if "secret" in _table(values, "webhook"):
         raise UsageError(
             f"{path}: webhook (secret): a secret does not belong in this file; give "
             "REPAIR_WEBHOOK__SECRET, or name a file of its own with secret_file."
         )
-    return {_RENAMED.get(key, key): value for key, value in values.items()}
+    mine = {key: value for key, value in values.items() if key not in WORKER_TABLES}
+    return {_RENAMED.get(key, key): value for key, value in mine.items()}
+
+
+def said_names() -> set[str]:
+    """The names of all settings, as the file has them."""
+    return _names_of(Settings.model_fields)
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -340,7 +360,8 @@ def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _nearest(key: str, known: Iterable[str]) -> str:
+def nearest(key: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a key that is no setting: the one that may be meant."""
     near = difflib.get_close_matches(key.replace("-", "_"), sorted(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else "."
 
@@ -353,11 +374,15 @@ def _said(field: str) -> str:
     return next((said for said, name in _RENAMED.items() if name == field), field)
 
 
-def _place(name: str, given: Mapping[str, Any], path: Path | None) -> str:
+def _place(
+    name: str, given: Mapping[str, Any], path: Path | None, places: Mapping[str, str]
+) -> str:
     """Where a bad value came from: its flag, its variable, or its key in the file."""
     field = {"REPAIR_SCHEMA": "store_schema", "DATABASE_URL": "database_url"}.get(name, name)
     field = {"REPAIR_DATABASE_URL": "database_url"}.get(field, field)
     said = _said(field)
+    if said in places:
+        return places[said]
     if field in given:
         return "--" + said.replace("_", "-")
     prefix = f"REPAIR_{said.upper()}"

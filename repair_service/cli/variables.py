@@ -1,15 +1,29 @@
 """Variables of the environment that are no settings: nearly one, or the key of encrypted rows."""
 
 import difflib
+import json
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
 
 from repair_service.errors import UsageError
 
 PREFIX = "REPAIR_"
 
-ALSO_READ = frozenset({"CONFIG", "DEBUG"})
+ALSO_READ = frozenset(
+    {
+        *("CONFIG", "DEBUG", "LOG_FORMAT"),
+        *("STORES", "SCHEDULES", "WORKER", "WORKER_TOKEN", "WORKER_TOKEN_FILE", "WORKER_RUN"),
+    }
+)
 """Read elsewhere than as settings."""
+
+WORKER_TABLES = frozenset({"stores", "schedules", "worker"})
+"""Tables of the file that are the worker's."""
+
+WORKER_RUN = "REPAIR_WORKER_RUN"
+"""What a run is told by its worker (worker.child); nobody else sets it."""
 
 NEARNESS = 0.84
 """One letter wrong in a short name, two in a long one: less alike is somebody else's variable."""
@@ -43,10 +57,48 @@ def aes_key() -> bytes | None:
     text = os.environ.get("LANGGRAPH_AES_KEY")
     if not text:
         return None
+    return check_key(text, "LANGGRAPH_AES_KEY")
+
+
+def check_key(text: str, place: str) -> bytes:
+    """A key of encrypted rows.
+
+    Args:
+        text: The key as it is set.
+        place: Where, for a message.
+
+    Raises:
+        UsageError: It has a length that AES does not know.
+    """
     key = text.encode()
     if len(key) not in (16, 24, 32):
         raise UsageError(
-            f"LANGGRAPH_AES_KEY is {len(key)} bytes long, and AES keys have 16, 24 or 32; "
+            f"{place} is {len(key)} bytes long, and AES keys have 16, 24 or 32; "
             "set the key that the application uses."
         )
     return key
+
+
+def settings_told(environment: Mapping[str, str]) -> Mapping[str, Any]:
+    """The settings that a worker tells this process, which is one of its runs; else none."""
+    text = environment.get(WORKER_RUN)
+    settings: Mapping[str, Any] = json.loads(text)["settings"] if text else {}
+    return settings
+
+
+def run_id_told(environment: Mapping[str, str]) -> UUID | None:
+    """The id that a worker gives to this run; None where it is none of a worker's."""
+    text = environment.get(WORKER_RUN)
+    return UUID(json.loads(text)["run_id"]) if text else None
+
+
+def wants_json_lines(environment: Mapping[str, str]) -> bool:
+    """Whether what goes to stderr is for a collector of logs: REPAIR_LOG_FORMAT is `json`.
+
+    Raises:
+        UsageError: It is neither that nor `text`.
+    """
+    text = environment.get("REPAIR_LOG_FORMAT") or "text"
+    if text not in ("json", "text"):
+        raise UsageError("REPAIR_LOG_FORMAT is json or text.")
+    return text == "json"

@@ -2,23 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from repair_service.repair.verdict import Policy
 from repair_service.worker.state import Verb
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How a verb is called in a process of its own.
-
-    Attributes:
-        arguments: The verb and its flags; no secret is among them, for every account of the machine
-            may read the command line of a process.
-        environment: The variables that are set for it, addresses and keys among them.
-    """
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +17,10 @@ class StoreConfiguration:
         address: The address of its database. Secret.
         target: The same without a password.
         schema: The schema of its tables.
-        policy: What may be done to it where a person asks for it.
-        calls: How each verb is called for it; a thread or a run is named behind the flags.
-        aes_key: The key of its encrypted rows; None where it has none. Secret.
+        policy: What may be done to it where a person asks.
+        settings: What a verb is told for it, by the settings' names; addresses are among them.
+        needs_reason: Whether whoever writes to it has to say why.
+        aes_key: The key of its encrypted rows; None for that of the environment. Secret.
     """
 
     name: str
@@ -40,7 +28,8 @@ class StoreConfiguration:
     target: str
     schema: str
     policy: Policy
-    calls: Mapping[Verb, Call]
+    settings: Mapping[str, Any] = field(repr=False)
+    needs_reason: bool = False
     aes_key: bytes | None = field(repr=False, default=None)
 
 
@@ -56,7 +45,8 @@ class ScheduleConfiguration:
         every: Seconds between two runs; None where it runs by the calendar.
         timezone: The zone of the five fields.
         trigger: The same as the settings say it.
-        call: How its verb is called.
+        settings: What its verb is told, by the settings' names, those of its store included.
+        actor, reason: In whose name, and why, for the ledger.
     """
 
     name: str
@@ -66,7 +56,9 @@ class ScheduleConfiguration:
     every: float | None
     timezone: str
     trigger: str
-    call: Call
+    settings: Mapping[str, Any] = field(repr=False)
+    actor: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +94,7 @@ class WorkerConfiguration:
     def store(self, name: str) -> StoreConfiguration | None:
         """A store by its name; None where there is none."""
         return next((store for store in self.stores if store.name == name), None)
+
+    def schedule(self, name: str | None) -> ScheduleConfiguration | None:
+        """A schedule by its name; None where there is none."""
+        return next((each for each in self.schedules if each.name == name), None)
