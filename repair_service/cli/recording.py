@@ -229,7 +229,13 @@ def preview(
 
         # Never opened; the processes of --jobs know by it which store the ledger is to be asked of.
         recording.run = _new_run(
-            "audit", settings, opened, selection=recording.selection, policy={}, whole_store=False
+            "audit",
+            settings,
+            opened,
+            run_id=recording.run_id,
+            selection=recording.selection,
+            policy={},
+            whole_store=False,
         )
         recording.record = Look(
             opened.ledger, opened.identity.key, most_repairs=settings.max_repairs_per_thread

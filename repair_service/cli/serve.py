@@ -8,6 +8,7 @@ from repair_service.cli import options
 
 if TYPE_CHECKING:
     from repair_service.worker.configuration import WorkerConfiguration
+    from repair_service.worker.http.settings import HttpSettings
 
 Listen = Annotated[
     str | None,
@@ -110,6 +111,7 @@ def _serve(worker: "WorkerConfiguration") -> None:
     from repair_service.cli.logs import start_logs
     from repair_service.cli.variables import wants_json_lines
     from repair_service.ledger.gateway import Ledger
+    from repair_service.worker.http.application import serving
     from repair_service.worker.replica import Replica
 
     start_logs(json=wants_json_lines(os.environ) or not sys.stderr.isatty())
@@ -119,11 +121,36 @@ def _serve(worker: "WorkerConfiguration") -> None:
         signal.signal(number, lambda *_: stop.set())
     with Ledger(worker.ledger_address) as ledger:
         replica = Replica(worker, ledger)
-        log.info(
-            "the worker begins",
-            replica=worker.replica,
-            stores=[store.name for store in worker.stores],
-            schedules=[schedule.name for schedule in worker.schedules],
-        )
-        replica.run(stop)
+        with serving(replica, _http_settings(worker), worker.ledger_address) as http:
+            log.info(
+                "the worker begins",
+                replica=worker.replica,
+                url=http.url,
+                stores=[store.name for store in worker.stores],
+                schedules=[schedule.name for schedule in worker.schedules],
+            )
+            replica.run(stop)
     log.info("the worker has ended", replica=worker.replica)
+
+
+def _http_settings(worker: "WorkerConfiguration") -> "HttpSettings":
+    from repair_service.cli.variables import aes_key
+    from repair_service.worker.http.settings import HttpSettings, StoreDoor
+
+    return HttpSettings(
+        host=worker.host,
+        port=worker.port,
+        token=worker.token,
+        show_content=worker.show_content,
+        allowed_hosts=worker.allowed_hosts,
+        stores=tuple(
+            StoreDoor(
+                store.name,
+                store.address,
+                store.schema,
+                aes_key() if store.aes_key is None else store.aes_key,
+                store.policy,
+            )
+            for store in worker.stores
+        ),
+    )

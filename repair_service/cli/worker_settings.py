@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from repair_service.cli.opening import store_address
 from repair_service.cli.settings import FLAGS_ONLY, Settings, file_path, load_settings, said_names
+from repair_service.cli.telling import webhook_of
 from repair_service.cli.times import parse_duration, say_duration
 from repair_service.cli.variables import check_key
 from repair_service.cli.worker_tables import SettingsTable, read_tables
@@ -22,6 +23,7 @@ from repair_service.worker.configuration import (
 )
 from repair_service.worker.state import Verb
 from repair_service.worker.times import trigger_of
+from repair_service.worker.webhook import Webhook
 
 DEFAULT_STORE = "default"
 
@@ -31,7 +33,9 @@ NOT_OF_A_RUN = FLAGS_ONLY | {"format", "yes", "dry_run", "ledger_url"}
 OF_A_STORE = frozenset({"aes_key"})
 NOT_OF_A_SCHEDULE = frozenset({"database_url", "schema", "actor"})
 OF_A_SCHEDULE = frozenset({"store", "verb", "cron", "every", "timezone"})
-OF_THE_WORKER = frozenset({"listen", "lease", "look", "grace", "show_content", "token_file"})
+OF_THE_WORKER = frozenset(
+    {"listen", "lease", "look", "grace", "show_content", "token_file", "allowed_hosts"}
+)
 
 LISTEN = "127.0.0.1:8321"
 
@@ -88,7 +92,7 @@ def load_worker(flags: Mapping[str, Any]) -> WorkerConfiguration:
             schedules.append(_schedule(name, table, tables, stores, flags))
     worker: WorkerConfiguration | None = None
     with problems.noted():
-        worker = _worker(own, flags, ledger_address, stores, schedules)
+        worker = _worker(own, flags, ledger_address, stores, schedules, webhook_of(base))
     if problems.said or worker is None:
         raise UsageError("\n".join(problems.said))
     return worker
@@ -254,6 +258,7 @@ def _worker(
     ledger_address: str,
     stores: list[StoreConfiguration],
     schedules: list[ScheduleConfiguration],
+    webhook: Webhook | None,
 ) -> WorkerConfiguration:
     if "token" in table.places:
         raise UsageError(
@@ -278,9 +283,20 @@ def _worker(
         lease=lease,
         look=_seconds(table, "look", 2.0),
         grace=_seconds(table, "grace", 25.0),
+        allowed_hosts=_hosts(table),
+        webhook=webhook,
         stores=tuple(stores),
         schedules=tuple(schedules),
     )
+
+
+def _hosts(table: SettingsTable) -> tuple[str, ...]:
+    """Several names, as a list or with commas between."""
+    found = table.values.get("allowed_hosts", ())
+    names = found.split(",") if isinstance(found, str) else found
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"{table.places['allowed_hosts']}: names of hosts are needed, as a list.")
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def _listen(text: str) -> tuple[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from repair_service.repair.verdict import Policy
 from repair_service.worker.state import Verb
+from repair_service.worker.webhook import Webhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class WorkerConfiguration:
         lease: Seconds for which a replica leads without saying so again.
         look: Seconds between two looks for requests.
         grace: Seconds that a run has to end between two heads when the worker stops.
+        allowed_hosts: Names under which HTTP is reached, beside its own.
+        webhook: Where the application is told of repairs; None for nowhere.
         stores: The stores.
         schedules: The schedules.
     """
@@ -88,6 +91,8 @@ class WorkerConfiguration:
     lease: float
     look: float
     grace: float
+    allowed_hosts: tuple[str, ...]
+    webhook: Webhook | None = field(repr=False)
     stores: tuple[StoreConfiguration, ...]
     schedules: tuple[ScheduleConfiguration, ...]
 

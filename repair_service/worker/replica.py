@@ -25,6 +25,7 @@ from repair_service.worker.runs import Runs
 from repair_service.worker.schedules import Schedules
 from repair_service.worker.state import Request, ScheduleState, WorkerState
 from repair_service.worker.stores import Stores
+from repair_service.worker.telling import Telling
 
 GUARD_SECONDS = 0.2
 """Between two looks of the main thread at the lease: a small part of the shortest one."""
@@ -73,6 +74,11 @@ class Replica:
         self._runs = Runs(configuration, ledger.replicas, self._hold, self._wake.set)
         self._schedules = Schedules(configuration, ledger.replicas, self._wake.set)
         self._stores = Stores(configuration.stores, ledger)
+        self._telling = (
+            Telling(configuration.ledger_address, configuration.webhook, self._hold.leads)
+            if configuration.webhook is not None
+            else None
+        )
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; then let what runs end, and leave the lease to another one.
@@ -82,6 +88,8 @@ class Replica:
         """
         follower = threading.Thread(target=self._follow, name="follower", daemon=True)
         self._stores.start()
+        if self._telling is not None:
+            self._telling.start()
         follower.start()
         while not stop.wait(GUARD_SECONDS):
             self._guard()
@@ -90,6 +98,8 @@ class Replica:
         self._wake.set()
         follower.join(self._configuration.lease)
         self._stores.stop()
+        if self._telling is not None:
+            self._telling.stop()
 
     def state(self) -> WorkerState:
         """What is known now; asks no database."""

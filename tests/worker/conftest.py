@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 ROOT = Path(__file__).parents[2]
 
-SLOWLY = "SELECT 'nobody' FROM pg_sleep(0.25)"
+SLOWLY = "SELECT 'nobody' || pg_sleep(0.25)::text"
 """An active_query by which each patch takes a quarter of a second, without a processor's time."""
 
 
@@ -70,12 +70,14 @@ class Worker:
             stderr=subprocess.PIPE,
             text=True,
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            self.events.put(json.loads(line))
+            # What is no line of the log, as a traceback, fails the test with its own words.
+            self.events.put(json.loads(line) if line.startswith("{") else {"event": line})
         self.events.put(None)
 
     @property
@@ -89,6 +91,13 @@ class Worker:
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(PATIENCE)
+
+    def close(self) -> None:
+        """Killed, and its log read to the end, which its runs may still write to."""
+        self.kill()
+        self._reader.join(PATIENCE)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     def children(self) -> list[int]:
         """The processes that it has started."""
@@ -121,7 +130,7 @@ class Site:
     def start(self) -> Worker:
         """A replica in a process of its own; it is gone when the test is."""
         worker = Worker(self.directory, self.environment())
-        self.names.callback(worker.kill)
+        self.names.callback(worker.close)
         return worker
 
     def ledger(self) -> Ledger:

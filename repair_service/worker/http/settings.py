@@ -48,7 +48,7 @@ class HttpSettings:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = 8321
     token: str | None = field(default=None, repr=False)
     show_content: bool = False
     allowed_hosts: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from repair_service.worker.state import (
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 NOW = datetime.now(UTC)
+KEY = "here/public"
 
 
 def store_state(name: str = "orders", **changes: Any) -> StoreState:
@@ -23,7 +24,7 @@ def store_state(name: str = "orders", **changes: Any) -> StoreState:
     state = StoreState(
         name=name,
         target="database orders at db-1.internal:5432 as repairer",
-        key="here/public",
+        key=KEY,
         problem=None,
     )
     return replace(state, **changes)
