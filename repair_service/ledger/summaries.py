@@ -34,10 +34,12 @@ class Summaries:
         """The summary of one store; of one that the ledger does not know, nothing but zeros."""
         counted = self._database.rows(summary.repairs_counted(store_key))[0]
         quarantined = self._database.rows(summary.quarantined_counted(store_key))[0][0]
+        untold = self._database.rows(summary.dead_counted(store_key))[0][0]
         return StoreSummary(
             whole=self._whole(store_key),
             runs=_by_verb(self._database.rows(summary.runs_by_exit(store_key))),
             quarantined=quarantined,
+            untold=untold,
             **counted._mapping,
         )
 

@@ -217,6 +217,10 @@ def _written(summaries: Summaries) -> Iterator[Metric]:
             "Threads that are not repaired again, for they broke at the same calls too often.",
             "quarantined",
         ),
+        "webhook_dead": (
+            "Events that the webhook did not take, and that are sent no more: outbox retry.",
+            "untold",
+        ),
     }
     for metric, (said, field) in gauges.items():
         gauge = _gauge(metric, said, "store")

@@ -20,6 +20,7 @@ import yaml
 from repair_service import __version__
 from repair_service.cli.settings import load_settings
 from repair_service.cli.times import parse_time
+from repair_service.cli.worker_settings import load_worker
 from tests.deploy.commands import accepted
 from tests.deploy.conftest import DEPLOY
 from tests.deploy.helm import Helm, HelmFailed, run
@@ -28,7 +29,8 @@ CHART = DEPLOY / "helm" / "repair-service"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 PLAIN = [DEPLOY / "compose.yaml", DEPLOY / "kubernetes" / "after-deploy-argocd.yaml"]
 SHARDED = DEPLOY / "kubernetes" / "sharded-sweep.yaml"
-PLAIN += [SHARDED, CHART / "Chart.yaml", CHART / "values.yaml", *VALUES]
+RULES = CHART / "rules.yaml"
+PLAIN += [RULES, SHARDED, CHART / "Chart.yaml", CHART / "values.yaml", *VALUES]
 VERSIONS = ("1.27", kubernetes_validate.latest_version())
 """The oldest Kubernetes that the chart allows, and the newest that is known."""
 
@@ -136,7 +138,9 @@ def test_values_that_cannot_be_meant_are_refused(helm: Helm, wrong: str, said: s
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_object_is_one_that_kubernetes_takes(documents: Documents, version: str) -> None:
     for document in documents:
-        kubernetes_validate.validate(document, version, strict=True)
+        # What the Prometheus Operator takes is not of Kubernetes itself: promtool reads the rules.
+        if not document["apiVersion"].startswith("monitoring.coreos.com/"):
+            kubernetes_validate.validate(document, version, strict=True)
 
 
 def test_every_pod_may_do_as_little_as_it_can(documents: Documents) -> None:
@@ -166,7 +170,7 @@ def test_this_release_takes_every_command(documents: Documents) -> None:
     for container in containers(documents):
         assert accepted(container["args"]), container["args"]
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    for name in ("doctor", "audit", "migrate", "sweep"):
+    for name in ("doctor", "audit", "migrate", "sweep", "worker"):
         assert accepted(compose[name]["command"]), name
     assert not accepted(["sweep", "--no-such-flag"])
 
@@ -175,7 +179,8 @@ def test_this_release_takes_every_setting(
     documents: Documents, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     known = {f"REPAIR_{name.upper()}" for name in load_settings({}).options()}
-    known |= {"REPAIR_LEDGER_URL", "REPAIR_CONFIG"}
+    known |= {"REPAIR_LEDGER_URL", "REPAIR_CONFIG", "REPAIR_WORKER_TOKEN"}
+    known |= {f"REPAIR_STORES__{store}__DATABASE_URL" for store in ("ORDERS", "BILLING")}
     named = {each["name"] for container in containers(documents) for each in container["env"]}
     named |= set(re.findall(r"REPAIR_[A-Z_]+", (DEPLOY / "compose.yaml").read_text()))
     assert {name for name in named if name.startswith("REPAIR_")} <= known
@@ -236,7 +241,7 @@ def test_every_image_is_of_this_release(documents: Documents) -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     assert chart["appVersion"] == __version__
     images = [each["image"] for each in containers(documents) if "@sha256:" not in each["image"]]
-    images += [compose[name]["image"] for name in ("audit", "migrate", "sweep", "demo")]
+    images += [compose[name]["image"] for name in ("audit", "migrate", "sweep", "worker", "demo")]
     assert {image.rpartition(":")[2] for image in images} == {__version__}
 
 
@@ -248,11 +253,54 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
         (tmp_path / unit.name).write_text(text)
     units = [str(tmp_path / unit.name) for unit in (DEPLOY / "systemd").iterdir()]
     assert run(["systemd-analyze", "verify", *units]) == ""
-    service = tmp_path / "repair-service@.service"
     threshold = f"--threshold={WORST_EXPOSURE * 10:.0f}"
-    run(["systemd-analyze", "security", "--offline=true", threshold, str(service)])
-    [command] = re.findall(r"^ExecStart=\S+ (.+)$", service.read_text(), re.MULTILINE)
-    assert accepted(command.split())
+    for service in tmp_path.glob("*.service"):
+        run(["systemd-analyze", "security", "--offline=true", threshold, str(service)])
+        [command] = re.findall(r"^ExecStart=\S+ (.+)$", service.read_text(), re.MULTILINE)
+        assert accepted(command.split())
+
+
+def test_prometheus_takes_the_rules() -> None:
+    if not shutil.which("promtool"):
+        pytest.skip("no promtool on this machine (Debian has it in the package prometheus)")
+    assert "SUCCESS" in run(["promtool", "check", "rules", str(RULES)])
+
+
+def test_the_workers_pods_are_asked_how_they_are(charts: dict[str, Documents]) -> None:
+    rendered = charts["worker-values.yaml"]
+    [worker] = [each for each in rendered if each["kind"] == "Deployment"]
+    assert worker["spec"]["replicas"] == 2
+    [container] = containers([worker])
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert not [each for each in rendered if each["kind"] == "CronJob"]
+    kinds = {each["kind"] for each in rendered}
+    assert {"Service", "PodDisruptionBudget", "ServiceMonitor", "PrometheusRule"} <= kinds
+    [policy] = [
+        each["spec"]
+        for each in rendered
+        if each["kind"] == "NetworkPolicy" and each["metadata"]["name"].endswith("-worker")
+    ]
+    assert policy["ingress"][0]["ports"] == [{"port": "http", "protocol": "TCP"}]
+    assert policy["ingress"][0]["from"]
+    assert {"port": 443, "protocol": "TCP"} in policy["egress"][2]["ports"]
+
+
+def test_the_worker_takes_its_settings(
+    charts: dict[str, Documents], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rendered = charts["worker-values.yaml"]
+    [data] = [each["data"] for each in rendered if each["kind"] == "ConfigMap"]
+    (tmp_path / "worker.toml").write_text(data["repair-service.toml"])
+    [worker] = [each for each in rendered if each["kind"] == "Deployment"]
+    for variable in next(containers([worker]))["env"]:
+        if variable["name"].endswith("DATABASE_URL") or variable["name"] == "REPAIR_LEDGER_URL":
+            monkeypatch.setenv(variable["name"], f"postgresql://host/{variable['name'].lower()}")
+    monkeypatch.setenv("REPAIR_WORKER_TOKEN", "0123456789abcdef")
+    told = load_worker({"config": tmp_path / "worker.toml", "listen": ":8321"})
+    assert {store.name for store in told.stores} == {"orders", "billing"}
+    assert {schedule.name for schedule in told.schedules} == {"orders", "billing"}
+    assert told.host == "0.0.0.0"  # noqa: S104  # as a pod is reached
 
 
 def test_each_pod_of_a_sharded_sweep_takes_its_own_of_all_shards(

@@ -73,6 +73,7 @@ class StoreSummary:
         open_intents: Patches of which nobody has said whether they are in the store.
         salvaged, placeholders: Results that the patches took up, and made up.
         quarantined: Threads that are not repaired again.
+        untold: Events that the webhook did not take, and that are sent no more.
     """
 
     whole: LastWhole | None
@@ -83,3 +84,4 @@ class StoreSummary:
     salvaged: int
     placeholders: int
     quarantined: int
+    untold: int

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import array
 
 from repair_service.ledger.records.repair import RepairState
-from repair_service.ledger.tables import findings, quarantine, repairs, runs
+from repair_service.ledger.tables import findings, outbox, quarantine, repairs, runs
 from repair_service.repair.verdict import Verdict
 
 SUCCEEDED = (0, 2)
@@ -134,3 +134,8 @@ def quarantined_counted(store_key: str) -> Select[Any]:
     return select(func.count(distinct(cast(quarantine.c.thread_id, Text)))).where(
         quarantine.c.store_key == store_key, quarantine.c.released_at.is_(None)
     )
+
+
+def dead_counted(store_key: str) -> Select[Any]:
+    """How many events the webhook did not take, and that are sent no more."""
+    return select(func.count()).where(outbox.c.store_key == store_key, outbox.c.state == "dead")
