@@ -17,11 +17,12 @@ deploy_stamp := $(venv)/deploy-check-$(version)
 PYTEST_FLAGS ?= -n auto --maxprocesses 4
 
 FUZZ_EXAMPLES ?= 200000
+SOAK_MINUTES ?= 30
 BENCH_FLAGS ?= --threads 20000 --more 200000
 
 # Two targets at once must not install into one environment.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz matrix race check deploy-check format clean
+.PHONY: help demo test fuzz matrix race soak bench check deploy-check format clean
 
 help:
 	@echo "make demo    watch real agents die in the middle of a tool, and go on after a sweep"
@@ -29,6 +30,7 @@ help:
 	@echo "make fuzz    read damaged rows, $(FUZZ_EXAMPLES) times (half an hour; FUZZ_EXAMPLES=1000)"
 	@echo "make matrix  let every LangGraph release go on with what it wrote (ten minutes at first)"
 	@echo "make race    let 8 repairers race over 200 threads while 20 live runs go on"
+	@echo "make soak    let the worker sweep for half an hour while live runs go on and get killed"
 	@echo "make bench   measure speed and memory on large stores (an hour, 30 GB)"
 	@echo "make check   lint, types, import contracts"
 	@echo "make deploy-check  hold deploy/ against its formats and this release, offline"
@@ -52,6 +54,9 @@ matrix: $(stamp)
 
 race: $(stamp)
 	$(venv)/bin/python -m tests.sweep.races
+
+soak: $(stamp)
+	$(venv)/bin/python -m tests.worker.soak --minutes $(SOAK_MINUTES)
 
 # The stores stay in .bench, so that the next run need not fill them. BENCH_FLAGS="--threads 2000
 # --more 20000" is done in minutes.
