@@ -88,6 +88,7 @@ class Walk:
             wanted = Wanted(threads=storable(some), shard=self._shard)
             for walked in self._store.walk(wanted, most=self._most):
                 yield _without_changed(walked.heads, first)
+                self.cursor = Cursor("again", walked.last)
             self.cursor = Cursor("again", some[-1])
 
 
