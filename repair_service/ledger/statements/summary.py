@@ -44,16 +44,30 @@ def newest_whole_run(store_key: str) -> Select[Any]:
 
 def newest_of_shards(store_key: str, shard_count: int) -> Select[Any]:
     """The last whole run of each shard."""
+    of_shards = and_(
+        runs.c.store_key == store_key,
+        runs.c.shard_count == shard_count,
+        runs.c.complete,
+        runs.c.whole_store,
+    )
+    # Found in the index alone, however many runs there were.
+    newest = (
+        select(runs.c.shard_index, func.max(runs.c.started_at).label("started_at"))
+        .where(of_shards)
+        .group_by(runs.c.shard_index)
+        .subquery()
+    )
     return (
         select(runs.c.id, runs.c.selection, runs.c.started_at)
-        .where(
-            runs.c.store_key == store_key,
-            runs.c.shard_count == shard_count,
-            runs.c.complete,
-            runs.c.whole_store,
+        .join(
+            newest,
+            and_(
+                newest.c.shard_index == runs.c.shard_index,
+                newest.c.started_at == runs.c.started_at,
+            ),
         )
-        .distinct(runs.c.shard_index)
-        .order_by(runs.c.shard_index, runs.c.started_at.desc())
+        .where(of_shards)
+        .order_by(runs.c.shard_index)
     )
 
 

@@ -1,6 +1,7 @@
 """The JSON API, to be read: stores, schedules, runs, a run's report, a thread's transcript."""
 
 import io
+from itertools import islice
 from uuid import UUID
 
 from starlette.requests import Request
@@ -199,18 +200,19 @@ def _look(door: StoreDoor, thread_id: str, *, content: bool) -> list[HeadView] |
 
 
 def _report_of(ledger: Ledger, run: Run) -> str:
+    found = list(islice(ledger.findings.all(run.id), MOST_HEADS + 1))
+    if len(found) > MOST_HEADS:
+        raise Problem(
+            422,
+            f"This run has more than {MOST_HEADS:,} heads that are not healthy, too many to report "
+            f"over HTTP. Use: repair-service report {run.id} --format json.",
+        )
     out = io.StringIO()
     # In memory: the file system of a container may have no place for it.
     document = JsonReport(out, in_memory=0)
-    for count, finding in enumerate(ledger.findings.all(run.id)):
-        if count == MOST_HEADS:
-            raise Problem(
-                422,
-                f"This run has more than {MOST_HEADS:,} heads that are not healthy, too many to "
-                f"report over HTTP. Use: repair-service report {run.id} --format json.",
-            )
+    for finding in found:
         document.add_item(item_of_finding(finding))
-    document.end(ending_of(run, lambda: ledger.findings.all(run.id), None))
+    document.end(ending_of(run, lambda: found, None))
     return out.getvalue()
 
 

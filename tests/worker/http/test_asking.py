@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID, uuid4
-
-import pytest
 
 from repair_service.errors import LedgerUnreachable
 from repair_service.worker.http.asking import LARGEST_BODY
@@ -16,37 +15,42 @@ from tests.worker.http.workers import RememberingWorker
 RUN = uuid4()
 
 
-@pytest.mark.parametrize(
-    ("verb", "body", "asked"),
-    [
-        ("audit", {}, {}),
-        ("sweep", {"reason": "deploy 412"}, {"reason": "deploy 412"}),
-        ("repair", {"thread": "a/b ü"}, {"thread_id": "a/b ü"}),
-        ("undo", {"thread": "t"}, {"thread_id": "t"}),
-        (
-            "undo",
-            {"run": str(RUN), "reason": "wrong route"},
-            {"run_id": RUN, "reason": "wrong route"},
-        ),
-    ],
-)
-def test_a_request_is_put_before_the_worker(
-    serve: Served,
-    worker: RememberingWorker,
-    verb: str,
-    body: dict[str, str],
-    asked: dict[str, object],
-) -> None:
-    answer = serve().post(
-        f"/api/v1/{verb}",
-        json={"store": "orders", "actor": "ops@example.com", **body},
-        headers=BEARER,
-    )
+ASKED: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    ("audit", {}, {}),
+    ("sweep", {"reason": "deploy 412"}, {"reason": "deploy 412"}),
+    ("repair", {"thread": "a/b ü"}, {"thread_id": "a/b ü"}),
+    ("undo", {"thread": "t"}, {"thread_id": "t"}),
+    ("undo", {"run": str(RUN), "reason": "wrong"}, {"run_id": RUN, "reason": "wrong"}),
+]
 
-    assert answer.status_code == 202
-    UUID(answer.json()["request"])
-    expected = {"verb": verb, "store": "orders", "actor": "ops@example.com over HTTP", **asked}
-    assert worker.asked == [Request(**expected)]  # type: ignore[arg-type]  # by its names
+REFUSED: list[tuple[str, dict[str, object], int, str]] = [
+    ("sweep", {"store": "other"}, 404, "/api/v1/stores lists them"),
+    ("sweep", {}, 404, "no store of that name"),
+    ("sweep", {"store": "orders", "reason": "refused"}, 422, "another reason"),
+    ("sweep", {"store": 7}, 422, "expected `str`, got `int` - at `$.store`"),
+    ("sweep", {"store": "orders", "secretfield": 1}, 422, "a field that is not known"),
+    ("sweep", {"store": "orders", "reason": "x" * 1001}, 422, "$.reason"),
+    ("repair", {"store": "orders"}, 422, "thread"),
+    ("repair", {"store": "orders", "thread": ""}, 422, "$.thread"),
+    ("repair", {"store": "orders", "thread": "a\0b"}, 422, "$.thread"),
+    ("undo", {"store": "orders"}, 422, "thread or run"),
+    ("undo", {"store": "orders", "thread": "t", "run": str(RUN)}, 422, "thread or run"),
+    ("undo", {"store": "orders", "run": "last"}, 422, "$.run"),
+]
+
+
+def test_a_request_is_put_before_the_worker(serve: Served, worker: RememberingWorker) -> None:
+    client = serve()
+
+    for verb, body, asked in ASKED:
+        whole = {"store": "orders", "actor": "ops@example.com", **body}
+        answer = client.post(f"/api/v1/{verb}", json=whole, headers=BEARER)
+
+        assert answer.status_code == 202
+        UUID(answer.json()["request"])
+        expected = {"verb": verb, "store": "orders", "actor": "ops@example.com over HTTP", **asked}
+        assert worker.asked.pop() == Request(**expected)
+        assert worker.asked == []
 
 
 def test_the_schedules_are_paused_and_go_on(serve: Served, worker: RememberingWorker) -> None:
@@ -59,57 +63,35 @@ def test_the_schedules_are_paused_and_go_on(serve: Served, worker: RememberingWo
     assert worker.said == [("pause", "ann over HTTP"), ("resume", "somebody over HTTP")]
 
 
-@pytest.mark.parametrize(
-    ("verb", "body", "status", "said"),
-    [
-        ("sweep", {"store": "other"}, 404, "/api/v1/stores lists them"),
-        ("sweep", {}, 404, "no store of that name"),
-        ("sweep", {"store": "orders", "reason": "refused"}, 422, "another reason"),
-        ("sweep", {"store": 7}, 422, "expected `str`, got `int` - at `$.store`"),
-        ("sweep", {"store": "orders", "secretfield": 1}, 422, "a field that is not known"),
-        ("sweep", {"store": "orders", "reason": "x" * 1001}, 422, "$.reason"),
-        ("repair", {"store": "orders"}, 422, "thread"),
-        ("repair", {"store": "orders", "thread": ""}, 422, "$.thread"),
-        ("repair", {"store": "orders", "thread": "a\0b"}, 422, "$.thread"),
-        ("undo", {"store": "orders"}, 422, "thread or run"),
-        ("undo", {"store": "orders", "thread": "t", "run": str(RUN)}, 422, "thread or run"),
-        ("undo", {"store": "orders", "run": "last"}, 422, "$.run"),
-    ],
-)
 def test_what_cannot_be_meant_is_refused_with_its_reason(
-    serve: Served,
-    worker: RememberingWorker,
-    verb: str,
-    body: dict[str, object],
-    status: int,
-    said: str,
+    serve: Served, worker: RememberingWorker
 ) -> None:
-    refused = serve().post(f"/api/v1/{verb}", json=body, headers=BEARER)
+    client = serve()
 
-    assert said in problem(refused, status)
-    assert "secretfield" not in refused.text
+    for verb, body, status, said in REFUSED:
+        refused = client.post(f"/api/v1/{verb}", json=body, headers=BEARER)
+        assert said in problem(refused, status)
+        assert "secretfield" not in refused.text
     assert worker.asked == []
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
-)
-def test_what_a_form_can_send_is_no_request(
-    serve: Served, worker: RememberingWorker, kind: str
-) -> None:
+def test_what_a_form_can_send_is_no_request(serve: Served, worker: RememberingWorker) -> None:
+    client = serve()
     content = json.dumps({"store": "orders"})
-    headers = BEARER | {"Content-Type": kind}
 
-    refused = serve().post("/api/v1/sweep", content=content, headers=headers)
-    assert "application/json" in problem(refused, 415)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        headers = BEARER | {"Content-Type": kind}
+        refused = client.post("/api/v1/sweep", content=content, headers=headers)
+        assert "application/json" in problem(refused, 415)
     assert worker.asked == []
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b"[" * 9000, b'"text"'])
-def test_a_body_that_is_no_object_is_refused(serve: Served, content: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(serve: Served) -> None:
+    client = serve()
     headers = BEARER | {"Content-Type": "application/json; charset=utf-8"}
 
-    problem(serve().post("/api/v1/sweep", content=content, headers=headers), 422)
+    for content in (b"{", b"[]", b"\xff\xfe", b"[" * 9000, b'"text"'):
+        problem(client.post("/api/v1/sweep", content=content, headers=headers), 422)
 
 
 def test_a_large_body_is_refused_whether_it_says_so_or_not(
