@@ -22,6 +22,13 @@ FINISHED: Value = ("msgpack", b"\x92\xc0\xc3")
 """`[None, True]`: for a deferred trigger that all else has finished; for a plain one, any value."""
 
 
+FINISHED_KEPT_APART: Mapping[str, Value] = {
+    "python-3": FINISHED,
+    "js-4": ("json", b"[null,true]"),
+}
+"""The same by layout, of those that keep each value in a blob and know deferred nodes."""
+
+
 def arriving(
     head: Head, ancestors: Sequence[HeadRows], channels: Mapping[str, Value]
 ) -> Mapping[str, Value] | None:
@@ -37,13 +44,26 @@ def arriving(
         channels: The trigger channels, with the values as a task writes them.
     """
     if not stores_inline(head.row, head.layout):
-        return channels
+        return _kept_apart(head, channels)
     unknown = [name for name in channels if not _is_known(name, head, ancestors)]
     if not unknown:
         return channels
     if len(channels) > 1 or unknown[0].startswith(JOIN):
         return None
     return {unknown[0]: FINISHED}
+
+
+def _kept_apart(head: Head, channels: Mapping[str, Value]) -> Mapping[str, Value] | None:
+    """The same where values are not in the document, which says nothing of what stood there then.
+
+    Layouts that are not listed are of releases without deferred nodes.
+    """
+    finished = FINISHED_KEPT_APART.get(head.layout)
+    if finished is None:
+        return channels
+    if len(channels) > 1 or any(name.startswith(JOIN) for name in channels):
+        return None
+    return dict.fromkeys(channels, finished)
 
 
 def _is_known(channel: str, head: Head, ancestors: Sequence[HeadRows]) -> bool:

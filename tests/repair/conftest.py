@@ -21,3 +21,18 @@ def thread_rows(load_corpus: Callable[[str], Corpus]) -> LoadThread:
             return store.threads([thread_id])[thread_id]
 
     return load
+
+
+LoadFrom = Callable[[str, str], ThreadRows]
+
+
+@pytest.fixture
+def rows_of(load_corpus: Callable[[str], Corpus]) -> LoadFrom:
+    """Loads one thread that a real program of a release left behind."""
+
+    def load(version: str, thread_id: str) -> ThreadRows:
+        database = load_corpus(version).database
+        with Store.connect(database.url, schema=database.schema) as store:
+            return store.threads([thread_id])[thread_id]
+
+    return load

@@ -1,6 +1,5 @@
 """Calls behind which the rows show no task that is to answer them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,27 +10,12 @@ from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
 from repair_service.repair.judge import diagnose, is_clean
 from repair_service.repair.verdict import Policy, Verdict
-from repair_service.store.gateway import Store
-from tests.conftest import Corpus
+from tests.repair.conftest import LoadFrom
 from tests.repair.rows import scanned
 
 NOW = 2.0e9
 CAREFUL = Policy(min_idle=0.0)
 BOLD = Policy(min_idle=0.0, allow=frozenset({"at_rest"}))
-
-LoadFrom = Callable[[str, str], ThreadRows]
-
-
-@pytest.fixture
-def rows_of(load_corpus: Callable[[str], Corpus]) -> LoadFrom:
-    """Loads one thread that a real program of a release left behind."""
-
-    def load(version: str, thread_id: str) -> ThreadRows:
-        database = load_corpus(version).database
-        with Store.connect(database.url, schema=database.schema) as store:
-            return store.threads([thread_id])[thread_id]
-
-    return load
 
 
 def judge(thread: ThreadRows, policy: Policy) -> Diagnosis:
