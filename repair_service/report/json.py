@@ -27,7 +27,10 @@ class JsonReport:
         self._out = out
         self._encoder = msgspec.json.Encoder()
         self._items = tempfile.SpooledTemporaryFile(  # noqa: SIM115  # open until the end
-            max_size=in_memory, mode="w+", encoding="utf-8", newline=""
+            max_size=in_memory if _has_place_for_files() else 0,
+            mode="w+",
+            encoding="utf-8",
+            newline="",
         )
         self._count = 0
 
@@ -58,3 +61,12 @@ class JsonReport:
 
     def _text(self, value: object) -> str:
         return self._encoder.encode(value).decode()
+
+
+def _has_place_for_files() -> bool:
+    """Whether a temporary file can be made: where the whole file system is read-only none can."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tempfile
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_a_document_that_does_not_fit_into_memory_is_the_same(
         report.end(ENDING)
         documents.append(out.getvalue())
     assert documents[0] == documents[1]
+
+
+def test_it_stays_in_memory_where_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    out = io.StringIO()
+    report = JsonReport(out, in_memory=1)
+    report.add(head(1))
+    report.end(ENDING)
+    assert len(json.loads(out.getvalue())["items"]) == 1
 
 
 def test_lines_are_written_as_heads_come() -> None:
