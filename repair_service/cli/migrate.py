@@ -79,6 +79,117 @@ def nodes(
     raise typer.Exit(_migrate("nodes", context.params))
 
 
+@migrate.command()
+def channels(
+    context: typer.Context,
+    rename: options.Rename = None,
+    database_url: options.DatabaseUrl = None,
+    schema: options.Schema = None,
+    ledger_url: options.LedgerUrl = None,
+    config: options.Config = None,
+    thread: options.Thread = None,
+    namespace: options.Namespace = None,
+    since: options.Since = None,
+    shard: options.Shard = None,
+    jobs: options.Jobs = None,
+    min_idle: options.MinIdle = None,
+    deployed_at: options.DeployedAt = None,
+    settle: options.Settle = None,
+    active_query: options.ActiveQuery = None,
+    max_repairs: options.MaxRepairs = None,
+    max_ratio: options.MaxRatio = None,
+    reason: options.Reason = None,
+    out: options.PlanOut = None,
+    yes: options.Yes = None,
+    dry_run: options.DryRun = None,
+    format: options.ReportFormat = None,  # noqa: A002  # named as its flag
+    output: options.Output = None,
+    exit_zero: options.ExitZero = None,
+    debug: options.Debug = False,
+) -> None:
+    """Carry over threads whose graph has another name for a key of its state.
+
+    The new graph finds nothing under the new key. One new checkpoint is written behind each head
+    that has a value under the old one, with the same value under the new one; what finished tasks
+    have written for it goes with it. A delta channel is stored whole. No row that was there before
+    is changed. A head whose pending Sends may carry the key in their arguments is left to a person.
+    A key of a sub-graph's own state is NODE|KEY, and its new name the bare one.
+
+    \b
+    Examples:
+      repair-service migrate channels --rename messages=conversation --dry-run
+      repair-service migrate channels --rename messages=conversation --yes
+      repair-service undo --run last
+
+    \b
+    Exit codes:
+      0  nothing is concerned, or all of it was carried over
+      1  the store could not be read or written
+      2  heads are left (manual, unreadable, or the thread moved on); with --dry-run, concerned
+      3  stopped by --max-repairs, or a patch failed its check and was rolled back
+      5  refused: no terminal to ask on and no --yes, or more than --max-ratio
+     64  wrong usage
+    130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand
+    """
+    raise typer.Exit(_migrate("channels", context.params))
+
+
+@migrate.command()
+def types(
+    context: typer.Context,
+    rename: options.Rename = None,
+    database_url: options.DatabaseUrl = None,
+    schema: options.Schema = None,
+    ledger_url: options.LedgerUrl = None,
+    config: options.Config = None,
+    thread: options.Thread = None,
+    namespace: options.Namespace = None,
+    since: options.Since = None,
+    shard: options.Shard = None,
+    jobs: options.Jobs = None,
+    min_idle: options.MinIdle = None,
+    deployed_at: options.DeployedAt = None,
+    settle: options.Settle = None,
+    active_query: options.ActiveQuery = None,
+    max_repairs: options.MaxRepairs = None,
+    max_ratio: options.MaxRatio = None,
+    reason: options.Reason = None,
+    out: options.PlanOut = None,
+    yes: options.Yes = None,
+    dry_run: options.DryRun = None,
+    format: options.ReportFormat = None,  # noqa: A002  # named as its flag
+    output: options.Output = None,
+    exit_zero: options.ExitZero = None,
+    debug: options.Debug = False,
+) -> None:
+    """Carry over threads whose values name a class that was moved or renamed.
+
+    LangGraph reads an object of a class that it does not find as plain data, or as nothing. One new
+    checkpoint is written behind each head whose values name the old class, with the new name in
+    its place and every other byte as it was: in messages, scheduled Sends, questions, pending
+    writes, and what a delta channel is rebuilt from. Nothing is imported, and no row that was there
+    before is changed. audit --types lists the classes in use.
+
+    \b
+    Examples:
+      repair-service audit --types
+      repair-service migrate types --rename shop.models.Cart=shop.cart.Cart --dry-run
+      repair-service migrate types --rename shop.models.Cart=shop.cart.Cart --yes
+      repair-service undo --run last
+
+    \b
+    Exit codes:
+      0  nothing is concerned, or all of it was carried over
+      1  the store could not be read or written
+      2  heads are left (manual, unreadable, or the thread moved on); with --dry-run, concerned
+      3  stopped by --max-repairs, or a patch failed its check and was rolled back
+      5  refused: no terminal to ask on and no --yes, or more than --max-ratio
+     64  wrong usage
+    130, 143  stopped by Ctrl-C or SIGTERM, after the thread at hand
+    """
+    raise typer.Exit(_migrate("types", context.params))
+
+
 def _migrate(kind: str, params: Mapping[str, Any]) -> int:
     """The whole of one of the verbs."""
     from repair_service.cli.plan import write_plan_of

@@ -167,7 +167,11 @@ class Carrying:
         written = {write.channel for write in head.rows.writes}
         for channel in sorted(self._delta.channels):
             stays = self._stays and self._names.get(channel) == channel
-            if stays and channel not in written and not self._changes_history(channel):
+            if (
+                stays
+                and channel not in written
+                and not self._delta.changed(channel, self._rewriting)
+            ):
                 continue
             snapshot = self._delta.snapshot(channel)
             if snapshot is not None:
@@ -180,23 +184,6 @@ class Carrying:
             if not channel.startswith("__") and named_node(channel) is None:
                 raise NotCarried(FIRST_WRITE.format(channel))
 
-    def _changes_history(self, channel: str) -> bool:
-        """Whether something changes in what a delta channel is rebuilt from."""
-        if not self._rewriting.everywhere:
-            return False
-        history = self._delta.history(channel)
-        stored: list[BlobRow | WriteRow] = [*history.writes]
-        if history.seed is not None:
-            stored.append(history.seed)
-        for each in stored:
-            if each.problem is not None:
-                raise Unreadable(f"the channel {channel!r} cannot be read: {each.problem}")
-            if each.blob is None or each.type in ("null", "bytes", "bytearray"):
-                continue
-            if self._rewriting.value(self._head, channel, each.type, each.blob) is not each.blob:
-                return True
-        return False
-
     def _blobs(self, snapshots: Mapping[str, BlobRow]) -> Iterator[BlobRow]:
         for channel, new in self._names.items():
             if channel in self._cleared:
@@ -207,8 +194,8 @@ class Carrying:
             if blob is None or blob.type == "empty":
                 continue
             stays = self._stays and new == channel and channel not in snapshots
-            if stays and blob.problem is not None and not self._rewriting.everywhere:
-                continue
+            if stays and not self._rewriting.everywhere and not _has_bytes(blob):
+                continue  # an input, or encrypted: it holds no name, and stays where it is
             changed = self._changed_value(blob, channel)
             if stays and changed is blob:
                 continue
@@ -348,6 +335,10 @@ class Carrying:
             blob=data,
             task_path=path,
         )
+
+
+def _has_bytes(blob: BlobRow) -> bool:
+    return blob.problem is None and blob.blob is not None
 
 
 def _moved_path(path: str, old: str, new: str, index: int | None) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from repair_service.checkpoint.delta import History, history_of
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.rows import BlobRow, HeadRows
+from repair_service.checkpoint.rows import BlobRow, HeadRows, WriteRow
 from repair_service.checkpoint.transcripts import read_transcripts
 from repair_service.errors import NotCarried, Unreadable
+from repair_service.migration.rewriting import Rewriting
 from repair_service.transcript.message import Transcript
 from repair_service.transcript.wire import SNAPSHOT_CODE, decode_extension, is_extension, lenient
 from repair_service.transcript.write import write_snapshot, write_transcript
@@ -38,6 +39,27 @@ class DeltaValues:
             Unreadable: It is not complete.
         """
         return history_of(channel, self._head.rows, self._ancestors, self._pruned)
+
+    def changed(self, channel: str, rewriting: Rewriting) -> bool:
+        """Whether something changes in what a channel is rebuilt from.
+
+        Raises:
+            Unreadable: It is not complete, or cannot be read.
+        """
+        if not rewriting.everywhere:
+            return False
+        history = self.history(channel)
+        stored: list[BlobRow | WriteRow] = [*history.writes]
+        if history.seed is not None:
+            stored.append(history.seed)
+        for each in stored:
+            if each.problem is not None:
+                raise Unreadable(f"the channel {channel!r} cannot be read: {each.problem}")
+            if each.blob is None or each.type in ("null", "bytes", "bytearray"):
+                continue
+            if rewriting.value(self._head, channel, each.type, each.blob) is not each.blob:
+                return True
+        return False
 
     def snapshot(self, channel: str) -> BlobRow | None:
         """A channel's whole value as a snapshot; None where it has none yet.

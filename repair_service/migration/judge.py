@@ -6,25 +6,40 @@ from datetime import UTC, datetime
 
 from repair_service.checkpoint.digest import writes_digest
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.identifiers import timestamp
+from repair_service.checkpoint.identifiers import (
+    NAMESPACE_SEPARATOR,
+    TASK_SEPARATOR,
+    timestamp,
+)
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.errors import NotCarried, Unreadable
 from repair_service.migration.carry import Carrying, Renumbering, Rows, renumbering
+from repair_service.migration.channels import ChannelChanges
 from repair_service.migration.delta import DeltaValues
 from repair_service.migration.moves import Move, moves_of
 from repair_service.migration.nodes import NodeChanges
 from repair_service.migration.pending import meant_pending
 from repair_service.migration.rewriting import Rewriting
+from repair_service.migration.types import TypeChanges
 from repair_service.repair.diagnosis import Carried, Diagnosis, Patch
 from repair_service.repair.heads import ThreadHeads
 from repair_service.repair.namespaces import live_below, parent_task
-from repair_service.repair.verdict import Migration, Policy, Verdict
+from repair_service.repair.verdict import Migration, Policy, Resume, Verdict
 from repair_service.repair.waits import still_active
+
+MEMORY_OF_ITS_OWN = (
+    "the memory of the sub-graph {!r} (checkpointer=True) {}: that is not carried over; let it go "
+    "on with the old graph, or keep the name"
+)
 
 
 def rewriting_of(migration: Migration) -> Rewriting:
     """What a migration changes, to be asked name by name."""
+    if migration.kind == "types":
+        return TypeChanges(migration.renames)
+    if migration.kind == "channels":
+        return ChannelChanges(migration.renames)
     return NodeChanges(migration.renames, migration.removed)
 
 
@@ -33,13 +48,27 @@ def is_untouched(rows: HeadRows, rewriting: Rewriting) -> bool:
 
     A sub-graph is looked at with the head above it.
     """
-    if parent_task(rows.row.checkpoint_ns) is not None:
+    namespace = rows.row.checkpoint_ns
+    if parent_task(namespace) is not None:
         return True
+    if is_renamed(namespace, rewriting):
+        return False
     try:
         head = read_head(rows)
-        return not head.tasks and not rewriting.touches(head)
+        history = rewriting.everywhere and DeltaValues(head, (), False).channels
+        return not head.tasks and not history and not rewriting.touches(head)
     except (Unreadable, NotCarried):
         return False
+
+
+def is_renamed(namespace: str, rewriting: Rewriting) -> bool:
+    """Whether one of the nodes that a namespace names has another name, or is no more."""
+    parts = namespace.split(NAMESPACE_SEPARATOR) if namespace else []
+    return any(
+        rewriting.node(NAMESPACE_SEPARATOR.join(parts[:place]), name) != name
+        for place, name in enumerate(part.partition(TASK_SEPARATOR)[0] for part in parts)
+        if not name.isdigit()
+    )
 
 
 def diagnose_migration(
@@ -96,15 +125,16 @@ class _Case:
     def _judge(self, namespace: str, heads: ThreadHeads, blank: Diagnosis) -> Diagnosis:
         head = heads[namespace]
         below = live_below(namespace, heads)
-        touched = [name for name in (namespace, *below) if self.rewriting.touches(heads[name])]
+        for name in (namespace, *below):
+            if parent_task(name) is None and is_renamed(name, self.rewriting):
+                raise NotCarried(MEMORY_OF_ITS_OWN.format(name, "is kept under the old name"))
+        touched = [name for name in (namespace, *below) if self._touches(heads[name])]
         if not touched:
             return blank
-        for name in touched:
-            if name != namespace and parent_task(name) is None:
-                raise NotCarried(
-                    f"the sub-graph {name!r} keeps a memory of its own and is in the middle of a "
-                    "task: let it go on with the old graph"
-                )
+        in_a_task = {name for name in touched if name and heads[name].tasks}
+        for name in sorted({*touched} - {namespace} | in_a_task):
+            if parent_task(name) is None:
+                raise NotCarried(MEMORY_OF_ITS_OWN.format(name, "is in the middle of a task"))
         if reason := still_active(self._newest(), self.policy, self.now):
             return replace(blank, verdict=Verdict.ACTIVE, reason=reason)
         moves = moves_of(namespace, heads, self.rewriting)
@@ -114,23 +144,28 @@ class _Case:
         return replace(
             blank,
             verdict=Verdict.REPAIRABLE,
-            reason=_reason(moves),
-            resume="keep" if any(move.tasks for move in moves) else "park",
+            reason=_reason(moves, self.rewriting),
+            resume=_resume(moves[0]),
             route=tuple(dict.fromkeys(moved.node for moved in moves[0].tasks if moved.node)),
             pending=tuple(dict.fromkeys(task.node for task in head.tasks if task.node)),
             interrupts=sum(task.interrupted for task in head.tasks),
             patch=patch,
         )
 
+    def _touches(self, head: Head) -> bool:
+        if self.rewriting.touches(head):
+            return True
+        delta = self._delta(head)
+        return any(delta.changed(channel, self.rewriting) for channel in delta.channels)
+
+    def _delta(self, head: Head) -> DeltaValues:
+        namespace = head.row.checkpoint_ns
+        ancestors = self.thread.ancestors.get(namespace, ())
+        return DeltaValues(head, ancestors, namespace in self.thread.pruned)
+
     def _carried(self, move: Move, numbers: Renumbering) -> Rows:
-        namespace = move.head.row.checkpoint_ns
-        delta = DeltaValues(
-            move.head,
-            self.thread.ancestors.get(namespace, ()),
-            namespace in self.thread.pruned,
-        )
         moment = datetime.fromtimestamp(self.now, UTC).isoformat()
-        return Carrying(move, numbers, self.rewriting, delta, moment).rows()
+        return Carrying(move, numbers, self.rewriting, self._delta(move.head), moment).rows()
 
     def _newest(self) -> float | None:
         stamps = (timestamp(rows.row.checkpoint_id) for rows in self.thread.heads.values())
@@ -164,7 +199,14 @@ def _patch(moves: Sequence[Move], done: Sequence[Rows], head: Head) -> Patch:
     )
 
 
-def _reason(moves: Sequence[Move]) -> str:
+def _resume(move: Move) -> Resume | None:
+    """What becomes of the step; None where there was none, and so nothing is parked."""
+    if move.tasks:
+        return "keep"
+    return "park" if move.dropped else None
+
+
+def _reason(moves: Sequence[Move], rewriting: Rewriting) -> str:
     """What goes where, in one sentence without content."""
     renamed = dict.fromkeys(
         f"{moved.task.node} becomes {moved.node}"
@@ -173,7 +215,8 @@ def _reason(moves: Sequence[Move]) -> str:
         if moved.node != moved.task.node
     )
     dropped = dict.fromkeys(f"{task.node} is dropped" for move in moves for task in move.dropped)
-    said = [*renamed, *dropped] or ["its step is kept under new names"]
+    changed = dict.fromkeys(text for move in moves for text in rewriting.changes(move.head))
+    said = [*renamed, *dropped, *changed] or ["its step is kept under new names"]
     asked = sum(task.interrupted for task in moves[0].head.tasks)
     left = sum(task.interrupted for task in moves[0].dropped)
     for count, what in ((asked - left, "with it"), (left, "abandoned")):

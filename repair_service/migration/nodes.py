@@ -70,6 +70,10 @@ class NodeChanges:
             raise Unreadable(write.problem)
         return self.write(head, write.channel, write.type, write.blob) is not write.blob
 
+    def changes(self, head: Head) -> tuple[str, ...]:
+        """Nothing but nodes."""
+        return ()
+
     def nodes(self, namespace: str) -> Mapping[str, str]:
         """By name, the new names of the nodes of a namespace's graph."""
         path = graph_path(namespace)

@@ -15,7 +15,17 @@ class Rewriting(Protocol):
     everywhere: bool
 
     def touches(self, head: Head) -> bool:
-        """Whether going on from a head takes the change: whether it is written at all."""
+        """Whether a head is written at all: whether it, or going on from it, needs the change.
+
+        What a delta channel is rebuilt from is not asked here (delta.DeltaValues.changed).
+
+        Raises:
+            Unreadable: It cannot be read.
+            NotCarried: It is concerned, and cannot be carried over.
+        """
+
+    def changes(self, head: Head) -> tuple[str, ...]:
+        """What changes at a head, in words for a report; nodes aside, which the moves tell."""
 
     def node(self, namespace: str, name: str) -> str | None:
         """A node's new name; None where the graph has it no more.

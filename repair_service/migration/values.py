@@ -22,7 +22,14 @@ from repair_service.transcript.wire import (
     is_mapping,
 )
 
-CORRUPT = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError, IndexError)
+CORRUPT = (
+    msgspec.DecodeError,
+    RecursionError,
+    UnicodeDecodeError,
+    TypeError,
+    IndexError,
+    ValueError,
+)
 
 NodeName = Callable[[str], str | None]
 """A node's new name; None where it is no more."""
@@ -94,6 +101,31 @@ def _node_of(codes: Codec, raw: bytes, node: NodeName) -> bytes | None:
         raise Unreadable("a scheduled Send names no node")
     new = node(name)
     return None if new is None else codes.encode(new)
+
+
+def changed_arguments(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Scheduled Sends in msgpack, one or a list of them, each with its argument changed.
+
+    Raises:
+        Unreadable: A Send has an unknown form.
+        NotCarried: Raised by `change`.
+    """
+    codes = CODECS["msgpack"]
+    try:
+        if not is_list(data):
+            return _changed_argument(codes, data, change)
+        elements = codes.elements(data) or []
+        return codes.encode([Raw(_changed_argument(codes, bytes(e), change)) for e in elements])
+    except CORRUPT:
+        raise Unreadable("a scheduled Send has an unknown form") from None
+
+
+def _changed_argument(codes: Codec, data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    found = decode_extension(data)
+    parts = codes.elements(bytes(found.data)) or []
+    node, argument, *more = codes.elements(bytes(parts[2])) or []
+    changed = Raw(codes.encode([node, Raw(change(bytes(argument))), *more]))
+    return extension(found.code, codes.encode([*parts[:2], changed, *parts[3:]]))
 
 
 def renamed_barrier(type_: str, data: bytes, nodes: Mapping[str, str]) -> bytes:

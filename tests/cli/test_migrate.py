@@ -10,8 +10,8 @@ from tests.cli.conftest import Command, Ran
 from tests.cli.stores import rows_of
 from tests.conftest import Corpus, Database
 
-RENAME = ("--rename", "tools=hands", "--min-idle", "0")
-THREADS = ("custom_ask", "agent_partial", "agent_three")
+RENAME = ("--rename", "tools=hands", "--rename", "worker|tools=hands", "--min-idle", "0")
+THREADS = ("custom_ask", "agent_partial", "subnode_crash")
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_a_patch_that_was_answered_is_kept(run: Command, store: Database) -> Non
         connection.execute(
             "INSERT INTO checkpoint_writes SELECT thread_id, checkpoint_ns, checkpoint_id, "
             "'00000000-0000-0000-0000-000000000000', -4, '__resume__', 'msgpack', "
-            "'\\xa3796573', '' "
-            "FROM checkpoints WHERE metadata ? 'repair_service' AND thread_id = 'custom_ask'"
+            "'\\xa3796573', '' FROM checkpoints "
+            "WHERE metadata ? 'repair_service' AND thread_id = 'custom_ask'"
         )
     answered = rows_of(store)
 
