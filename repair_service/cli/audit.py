@@ -32,6 +32,7 @@ def audit(
     client_tool: options.ClientTool = None,
     tool_node: options.ToolNode = None,
     nodes: options.Nodes = None,
+    types: options.Types = False,
     resume: options.Resume = None,
     route: options.Route = None,
     allow: options.Allow = None,
@@ -62,6 +63,7 @@ def audit(
       repair-service audit
       repair-service audit --since 2026-03-01 --format jsonl > audit.jsonl
       repair-service audit --thread 4711 --min-idle 0
+      repair-service audit --types
       repair-service audit --read-url postgresql://USER@REPLICA/DATABASE
 
     \b
@@ -73,6 +75,10 @@ def audit(
      64  wrong usage
     130, 143  stopped by Ctrl-C or SIGTERM; what was found is reported
     """
+    if types:
+        from repair_service.cli.classes import audit_types
+
+        raise typer.Exit(audit_types(context.params))
     from repair_service.cli.running import audit_only
 
     raise typer.Exit(audit_only("audit", context.params, advise))

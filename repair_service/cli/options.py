@@ -243,6 +243,15 @@ Nodes = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+Types = Annotated[
+    bool,
+    typer.Option(
+        "--types",
+        help="List the classes that stored values name instead, with counts, and which of them "
+        "LANGGRAPH_STRICT_MSGPACK refuses.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Rename = Annotated[
     list[str] | None,
     typer.Option(help="What has another name now; repeatable.", metavar="OLD=NEW"),

@@ -61,7 +61,7 @@ LONGEST_TIMEOUT = 24 * 3600.0
 OWN_FLAGS = frozenset(
     {
         *("config", "debug", "thread_id", "keep", "out", "plan_file", "target", "run", "run_id"),
-        *("limit", "check", "listen"),
+        *("limit", "check", "listen", "types"),
     }
 )
 """Flags and arguments that a verb reads by itself: no settings."""

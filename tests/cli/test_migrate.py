@@ -1,4 +1,4 @@
-"""`migrate nodes` as an operator runs it: looked at, asked for, planned, applied, taken back."""
+"""The migrations as an operator runs them: looked at, asked for, planned, applied, taken back."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,11 +54,20 @@ def test_it_asks_on_a_terminal_and_needs_yes_elsewhere(run: Command, store: Data
     assert rows_of(store) == before
 
 
-def test_what_it_wrote_is_taken_back_row_by_row(run: Command, store: Database) -> None:
+KEY = ("--rename", "messages=talk", "--min-idle", "0")
+CLASSES = ("--rename", "langchain_core.messages.ai.AIMessage=shop.Said", "--min-idle", "0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags"), [("nodes", RENAME), ("channels", KEY), ("types", CLASSES)]
+)
+def test_what_it_wrote_is_taken_back_row_by_row(
+    kind: str, flags: tuple[str, ...], run: Command, store: Database
+) -> None:
     before = rows_of(store)
-    done = run("migrate", "nodes", *RENAME, "--yes", "--format", "json")
+    done = run("migrate", kind, *flags, "--yes", "--format", "json")
     assert done.code == 0
-    assert done.document["run"]["verb"] == "migrate nodes"
+    assert done.document["run"]["verb"] == f"migrate {kind}"
     assert {item["verdict"] for item in done.document["items"]} == {"repaired"}
     written = rows_of(store)
     assert len(written["checkpoint_writes"]) > len(before["checkpoint_writes"])
@@ -112,6 +121,45 @@ def test_the_audit_before_the_deploy_names_the_migration(run: Command) -> None:
 def test_several_processes_share_a_migration(run: Command) -> None:
     ran = run("migrate", "nodes", *RENAME, "--yes", "--jobs", "2", "--format", "json")
     assert (ran.code, len(ran.document["items"])) == (0, 3)
+
+
+def test_the_classes_in_use_are_listed_with_counts_and_nothing_is_written(
+    run: Command, store: Database
+) -> None:
+    before = rows_of(store)
+    run("migrate", "types", *CLASSES, "--yes")
+    written = rows_of(store)
+
+    ran = run("audit", "--types", "--format", "json")
+
+    assert ran.code == 0
+    found = {(each["module"], each["class"]): each for each in ran.document["classes"]}
+    assert (ran.document["whole"], ran.document["totals"]) == (False, {"threads": 3, "heads": 5})
+    assert found["shop", "Said"]["strict"] == "refused"
+    assert found["shop", "Said"]["objects"] > found["shop", "Said"]["heads"] > 1
+    assert found["langchain_core.messages.human", "HumanMessage"]["strict"] == "allowed"
+    table = run("audit", "--types")
+    assert "refused  shop.Said" in table.out
+    assert "Looked at the selected heads" in table.out
+    assert "the whole store" in run("audit", "--types", chosen=[]).out
+    assert rows_of(store) == written != before
+
+
+@pytest.mark.parametrize(
+    ("kind", "flag", "said"),
+    [
+        ("types", "Cart=shop.Cart", "is no class"),
+        ("types", "shop.Cart=shop.Cart!", "is no class"),
+        ("channels", "messages=branch:to:x", "bare name"),
+        ("channels", "__root__=x", "no state key's name"),
+    ],
+)
+def test_names_that_no_class_or_key_has_are_refused(
+    kind: str, flag: str, said: str, command: Command
+) -> None:
+    ran = command("migrate", kind, "--rename", flag, "--database-url", "postgresql:///none")
+    assert ran.code == 64
+    assert said in ran.err
 
 
 @pytest.mark.parametrize(
