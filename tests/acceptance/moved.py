@@ -96,7 +96,15 @@ def shop(saver: Saver, item: Any, said: Any, *, delta: bool = False) -> Graph:
     return builder.compile(checkpointer=saver)
 
 
-def talk(saver: Saver, key: str, *, delta: bool = False, ask: bool = True, **options: Any) -> Graph:
+def talk(
+    saver: Saver,
+    key: str,
+    *,
+    delta: bool = False,
+    ask: bool = True,
+    speaker: str = "speak",
+    **options: Any,
+) -> Graph:
     """Counts and talks; its list of messages has a name of its own, and so has its count."""
     merged = (
         Annotated[list[Any], DeltaChannel(delta_reducer, snapshot_frequency=50)]
@@ -117,10 +125,10 @@ def talk(saver: Saver, key: str, *, delta: bool = False, ask: bool = True, **opt
         return {key: [AIMessage(f"round {state[count]} of {len(state[key])}")]}
 
     builder = StateGraph(state)
-    builder.add_node("speak", speak)
+    builder.add_node(speaker, speak)
     builder.add_node("add_up", add_up)
     builder.add_node("close", close)
-    builder.add_edge(START, "speak")
+    builder.add_edge(START, speaker)
     builder.add_edge(START, "add_up")
-    builder.add_edge(["speak", "add_up"], "close")
+    builder.add_edge([speaker, "add_up"], "close")
     return builder.compile(checkpointer=saver, **options)

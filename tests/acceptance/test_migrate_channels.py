@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from repair_service.demo.programs import thread
 from repair_service.repair.verdict import Migration, Policy, Verdict
 from tests.acceptance.moved import talk
+from tests.acceptance.renamed import approval
 from tests.acceptance.service import audit, rows, sweep
 from tests.conftest import Database
 
@@ -90,6 +91,26 @@ def test_a_static_breakpoint_does_not_fire_again(database: Database, saver: Post
     assert new.get_state(thread("stopped")).next == ("close",)
     result = new.invoke(None, thread("stopped"))
     assert result["conversation"][-1].text == "round 1 of 3"
+
+
+def test_what_a_static_breakpoint_has_seen_it_has_seen_under_the_new_name(
+    database: Database, saver: PostgresSaver
+) -> None:
+    old = approval(saver, "approve", interrupt_before=["draft"])
+    old.invoke({"text": "hello"}, thread("passed"))
+    old.invoke(None, thread("passed"))
+
+    def seen(key: str) -> tuple[bool, bool]:
+        """Whether the breakpoint has seen a key's version, and the log's, which has moved since."""
+        stored = saver.get(thread("passed"))
+        assert stored is not None
+        met, now = stored["versions_seen"]["__interrupt__"], stored["channel_versions"]
+        return met[key] == now[key], met.get("log") == now["log"]
+
+    assert seen("text") == (True, False)
+    (done,) = sweep(database, migration(text="words"))
+    assert done.verdict is Verdict.REPAIRED, done.reason
+    assert seen("words") == (True, False)
 
 
 def test_two_keys_with_values_do_not_become_one(database: Database, saver: PostgresSaver) -> None:

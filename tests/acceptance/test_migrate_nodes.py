@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.types import Command
 
@@ -19,6 +20,7 @@ from repair_service.demo.witness import KILLED
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Migration, Policy, Verdict
 from tests.acceptance import renamed
+from tests.acceptance.moved import talk
 from tests.acceptance.nursery import Nursery
 from tests.acceptance.script import MODEL, all_tools
 from tests.acceptance.service import assert_accepted, audit, rows, sweep
@@ -104,6 +106,24 @@ def test_finished_siblings_and_barriers_go_with_it(
     done = new.invoke(Command(resume="now"), thread("waits"))
     assert sorted(done["log"]) == sorted(
         ["told now", "worked", "joined"] + ["worked"] * (program is renamed.uneven)
+    )
+
+
+def test_what_a_finished_sibling_wrote_to_a_delta_channel_is_merged_once(
+    database: Database, saver: PostgresSaver
+) -> None:
+    old = talk(saver, "messages", delta=True)
+    hello = {"messages": [HumanMessage("hello")], "messages_count": 0}
+    old.invoke(hello, thread("waits"))
+
+    carry_over(database, migration(speak="say"))
+
+    new = talk(saver, "messages", delta=True, speaker="say")
+    new.invoke(Command(resume="yes"), thread("waits"))
+    # Read anew, from the rows.
+    found = new.get_state(thread("waits")).values["messages"]
+    assert sorted(each.text for each in found) == sorted(
+        ["hello", "told yes, 1 before", "counted", "round 1 of 3"]
     )
 
 
