@@ -150,6 +150,21 @@ def nested(saver: Saver, team: str, gate: str) -> Graph:
     return outer.compile(checkpointer=saver)
 
 
+def remembering(saver: Saver, team: str, gate: str = "ask") -> Graph:
+    """A sub-graph with a memory of its own, which asks where the text says so."""
+
+    def ask(state: State) -> State:
+        return {"log": [f"told {interrupt('Well?')}" if state["text"] == "ask" else "noted"]}
+
+    inner = StateGraph(State)
+    inner.add_node(gate, ask)
+    inner.add_edge(START, gate)
+    outer = StateGraph(State)
+    outer.add_node(team, inner.compile(checkpointer=True))
+    outer.add_edge(START, team)
+    return outer.compile(checkpointer=saver)
+
+
 def loop(saver: Saver, gate: str) -> Graph:
     """Comes back to the same node until it is told to stop."""
 

@@ -181,6 +181,25 @@ def test_a_sub_graph_in_the_middle_of_a_task_goes_with_it(
     assert new.get_state(thread("waits")).next == ()
 
 
+@pytest.mark.parametrize("text", ["note", "ask"])
+@pytest.mark.parametrize(
+    "renames", [{"team": "crew"}, {"team|ask": "question"}], ids=["around it", "in it"]
+)
+def test_a_sub_graph_with_memory_of_its_own_is_left_to_a_person(
+    text: str, renames: dict[str, str], database: Database, saver: PostgresSaver
+) -> None:
+    old = renamed.remembering(saver, "team")
+    old.invoke({"text": text}, thread("waits"))
+    before = rows(database)
+
+    done = sweep(database, Policy(min_idle=0, migration=Migration("nodes", renames)))
+
+    concerned = text == "ask" or "team" in renames
+    assert {item.verdict for item in done} == ({Verdict.MANUAL} if concerned else set())
+    assert all("memory of the sub-graph 'team'" in item.reason for item in done)
+    assert rows(database) == before
+
+
 def test_a_loop_comes_back_to_the_new_node(database: Database, saver: PostgresSaver) -> None:
     old, new = renamed.loop(saver, "approve"), renamed.loop(saver, "review")
     old.invoke({"text": "hello"}, thread("waits"))
