@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 
 WHOLE_LISTS = (
     "An audit reads the whole list of every head: the rows of `fetch` say what that alone costs "
-    "here, and no audit can cost less. `get_tuple` pays the same once, and then its decoding."
+    "here. `get_tuple` pays the same once, and then its decoding."
 )
 FEW_CHECKPOINTS = (
     "`list` costs what `get_tuple` does for each checkpoint, and a thread has 15 of them: 15 times "
@@ -33,7 +33,7 @@ FEW_CHECKPOINTS = (
 )
 LARGER_TABLES = (
     "The statements, rows and bytes are the same; the tables and indexes are ten times as large, "
-    "so that what is read lies further apart than this machine's caches reach."
+    "and what is read lies further apart than this machine's caches reach."
 )
 EACH_CHECKED = (
     "A repair locks the thread, compares the head and its pending writes, inserts, reads the "
