@@ -1,6 +1,7 @@
 """Who may ask what, and what a browser may do with an answer."""
 
 import base64
+import time
 
 import httpx
 import pytest
@@ -182,6 +183,10 @@ def test_an_unexpected_error_shows_nothing_of_itself(
 
     with structlog.testing.capture_logs() as logged:
         failed = serve().post("/api/v1/sweep", json={"store": "orders"}, headers=BEARER)
+        # The answer is on its way before the line is written.
+        until = time.monotonic() + 30
+        while not logged and time.monotonic() < until:
+            time.sleep(0.01)
 
     assert "Please report it" in problem(failed, 500)
     assert "x-frame-options" in failed.headers
