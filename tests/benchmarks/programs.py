@@ -52,8 +52,7 @@ def fetch(url: str) -> int:
     """The bytes that an audit looks at, fetched with psycopg and thrown away."""
     heads = 0
     after: str | None = None
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET jit = off")
+    with bare(url) as connection:
         while True:
             with connection.cursor(binary=True) as cursor:
                 found = _run(cursor, "next_threads", {"after": after, "limit": BATCH})
@@ -72,11 +71,20 @@ def fetch(url: str) -> int:
             after = threads[-1]
 
 
+@contextmanager
+def bare(url: str) -> Iterator["psycopg.Connection[Any]"]:
+    """A connection on which our statements run as fast as they can: compiling them takes longer
+    than they do, and a plan for any parameters reads the index from its beginning."""
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
+        connection.execute("SET jit = off")
+        yield connection
+
+
 def walk(url: str) -> int:
     """The bare walk from head to head, nothing of the heads but their ids."""
     heads = 0
     after: str | None = None
-    with psycopg.connect(url, autocommit=True) as connection:
+    with bare(url) as connection:
         while True:
             with connection.cursor(binary=True) as cursor:
                 found = _run(cursor, "next_threads", {"after": after, "limit": BATCH})

@@ -43,6 +43,7 @@ head AS (
         ORDER BY c.thread_id DESC, c.checkpoint_ns DESC, c.checkpoint_id DESC
         LIMIT 1
     ) AS newest
+    WHERE head.checkpoint_ns <> ''
 )
 SELECT (SELECT max(page.thread_id) FROM page) AS last,
     (SELECT count(*) FROM head) AS heads,

@@ -1,5 +1,6 @@
 -- The newest checkpoint of each namespace of some threads, the last namespace of a thread first:
--- from one head the index is entered once more, before the namespace that it stands in.
+-- from one head the index is entered once more, before the namespace that it stands in. Under every
+-- collation the empty text is the first.
 WITH RECURSIVE wanted AS (
     SELECT DISTINCT asked.thread_id FROM unnest(%(threads)s::text[]) AS asked(thread_id)
 ),
@@ -23,5 +24,6 @@ head AS (
         ORDER BY c.thread_id DESC, c.checkpoint_ns DESC, c.checkpoint_id DESC
         LIMIT 1
     ) AS newest
+    WHERE head.checkpoint_ns <> ''
 )
 SELECT head.thread_id, head.checkpoint_ns, head.checkpoint_id FROM head
