@@ -6,7 +6,7 @@ from dataclasses import replace
 from repair_service.checkpoint.compose import caller_updates, is_patch
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor, timestamp
-from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows
+from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows, WriteRow
 from repair_service.checkpoint.tasks import read_head
 from repair_service.checkpoint.transcripts import needs_history, read_transcripts
 from repair_service.errors import Unreadable
@@ -17,7 +17,7 @@ from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.graph import graph_of
 from repair_service.repair.heads import ThreadHeads
-from repair_service.repair.late import without_outdated
+from repair_service.repair.late import may_be_outdated, without_outdated
 from repair_service.repair.lineage import one_step_channels
 from repair_service.repair.namespaces import is_live, live_below, outer
 from repair_service.repair.quick import is_surely_clean
@@ -48,17 +48,34 @@ def is_clean(head: ScannedHead) -> bool:
 
 def reads_clean(rows: HeadRows) -> bool:
     """What `is_clean` says after reading the head in whole."""
+    return not is_patch(rows.row) and _faultless(rows) is not None
+
+
+def reads_settled(rows: HeadRows, mended: Sequence[WriteRow]) -> bool:
+    """What `is_clean` says of a patched head, into which a result that came late may belong.
+
+    Args:
+        rows: The head in whole.
+        mended: The pending writes of the head that it mended, its parent.
+    """
+    found = _faultless(rows) if is_patch(rows.row) else None
+    return found is not None and not any(may_be_outdated(rows.row, each, mended) for each in found)
+
+
+def _faultless(rows: HeadRows) -> list[Transcript] | None:
+    """The lists of a head at which nothing is under way; None where one may have a fault."""
     if rows.writes:
-        return False  # a step is under way or was cut off: its whole thread is read in any case
+        return None  # a step is under way or was cut off: its whole thread is read in any case
     try:
         head = read_head(rows)
-        asking = any(task.interrupted for task in head.tasks)
-        if asking or is_patch(rows.row) or needs_history(head):
-            return False
+        if any(task.interrupted for task in head.tasks) or needs_history(head):
+            return None
         transcripts = read_transcripts(head, (), False)
-        return not any(examine(head, name, found, ()) for name, found in transcripts.items())
+        if any(examine(head, name, found, ()) for name, found in transcripts.items()):
+            return None
     except Unreadable:
-        return False
+        return None
+    return list(transcripts.values())
 
 
 def diagnose(

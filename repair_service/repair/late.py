@@ -6,12 +6,13 @@ result can take its place. A placeholder of an earlier patch, behind which the t
 been read, and stays.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from repair_service.checkpoint.compose import is_patch
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.rows import HeadRows
+from repair_service.checkpoint.rows import CheckpointRow, HeadRows, WriteRow
 from repair_service.repair.salvage import from_ancestors
 from repair_service.transcript.message import Message, Transcript
 from repair_service.transcript.pairing import open_calls
@@ -41,9 +42,9 @@ def without_outdated(
         return transcript
     unread = _mended_heads(head, ancestors)
     bare = tuple(m for m in transcript.messages if not _is_unread(m, unread))
-    late = from_ancestors(
-        head, replace(transcript, messages=bare), channel, ancestors, open_calls(bare)
-    )
+    stripped = replace(transcript, messages=bare)
+    # The tasks that were cut off write where they were scheduled: at a head that was mended.
+    late = from_ancestors(head, stripped, channel, ancestors, open_calls(bare), nearest=len(unread))
     answered = {message.answers for message in late.results.values()}
     kept = tuple(
         message
@@ -51,6 +52,36 @@ def without_outdated(
         if not (_is_unread(message, unread) and message.answers in answered)
     )
     return replace(transcript, messages=kept)
+
+
+def may_be_outdated(row: CheckpointRow, transcript: Transcript, mended: Iterable[WriteRow]) -> bool:
+    """Whether a real result may have come since for a placeholder of a patched list.
+
+    The quick form of the question: False is certain, without the ancestors.
+
+    Args:
+        row: The patched head.
+        transcript: The list as it is stored.
+        mended: The pending writes of the head that it mended, its parent.
+    """
+    ours = [m for m in transcript.messages if m.placeholder and MARK.encode() in m.raw]
+    if not ours:
+        return False
+    parents = frozenset({row.parent_checkpoint_id} if row.parent_checkpoint_id else ())
+    if not all(_is_unread(message, parents) for message in ours):
+        return True  # one of an earlier patch: read by now, or one of several in a row
+    calls = [message.answers or "" for message in ours]
+    if not all(map(_is_verbatim, calls)):
+        return True
+    # Whatever names the call may be its result.
+    return any(
+        write.problem is not None or any(call.encode() in (write.blob or b"") for call in calls)
+        for write in mended
+    )
+
+
+_is_verbatim = re.compile("[A-Za-z0-9_.:|-]+").fullmatch
+"""An id that stands in every serialization as it is."""
 
 
 def _mended_heads(head: Head, ancestors: Sequence[HeadRows]) -> frozenset[str]:

@@ -86,6 +86,7 @@ def from_ancestors(
     channel: str,
     ancestors: Sequence[HeadRows],
     calls: Sequence[OpenCall],
+    nearest: int | None = None,
 ) -> Dropped:
     """The results that an overtaking input dropped, found at the checkpoint before the input.
 
@@ -103,6 +104,7 @@ def from_ancestors(
         channel: Its channel.
         ancestors: The checkpoints before the head, nearest first.
         calls: The open calls.
+        nearest: At how many of the ancestors to look for results; None for all.
 
     Source: langgraph/pregel/_loop.py (`_first`: input discards unfinished tasks).
 
@@ -113,7 +115,7 @@ def from_ancestors(
     wanted = {call.id: (index, position) for index, position, call in calls if uses[call.id] == 1}
     found: Salvaged = {}
     beside: set[str] = set()
-    for depth, (child, ancestor) in enumerate(pairwise((head.rows, *ancestors))):
+    for depth, (child, ancestor) in enumerate(pairwise((head.rows, *ancestors[:nearest]))):
         if not wanted:
             break
         if was_taken_up(child, ancestor) or is_copy(child):

@@ -1,5 +1,6 @@
 """Reading one item ahead, so that the server works on the next batch while this one is judged."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -10,6 +11,10 @@ Item = TypeVar("Item")
 PATIENCE = 2.0
 """Seconds that a reader has to end after its statement was cancelled; a server that does not answer
 must not keep the process from ending."""
+
+TURN = 50e-6
+"""Seconds that a thread keeps the interpreter while another waits for it. A result comes in pieces
+of a socket's buffer, and with Python's 5 ms the reader would wait so long for each."""
 
 
 class _End:
@@ -55,6 +60,8 @@ def read_ahead(items: Iterator[Item], cancel: Callable[[], None]) -> Iterator[It
         Exception: What the iterator raises.
     """
     reader = _Reader(items)
+    turn = sys.getswitchinterval()
+    sys.setswitchinterval(min(turn, TURN))
     reader.start()
     try:
         while not isinstance(item := reader.read.get(), _End):
@@ -69,3 +76,4 @@ def read_ahead(items: Iterator[Item], cancel: Callable[[], None]) -> Iterator[It
         if reader.is_alive():
             cancel()
             reader.join(PATIENCE)
+        sys.setswitchinterval(turn)

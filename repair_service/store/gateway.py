@@ -223,6 +223,20 @@ class Store:
         loader = self._loader()
         return self._connection.read(lambda: loader.head_rows(places))
 
+    def writes_of_parents(self, heads: Sequence[ScannedHead]) -> list[tuple[WriteRow, ...]]:
+        """For each head of a scan the pending writes of its parent; none where it has no parent.
+
+        Raises:
+            StoreError: The store is not understood, forbidden, or the connection was lost.
+        """
+        self.check_understood()
+        places = [
+            Place(each.thread_id, each.checkpoint_ns, each.parent_checkpoint_id or "")
+            for each in heads
+        ]
+        loader = self._loader()
+        return list(self._connection.read(lambda: loader.writes(places)).values())
+
     def threads(self, ids: Sequence[str], *, depth: int = HISTORY_DEPTH) -> dict[str, ThreadRows]:
         """Threads as a whole: every head with its ancestors, nearest first.
 

@@ -1,15 +1,15 @@
 """By what a run judges heads: as to be repaired, or as to be carried over to a changed graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows
+from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows, WriteRow
 from repair_service.migration.judge import diagnose_migration, is_untouched, rewriting_of
 from repair_service.migration.rewriting import Rewriting
 from repair_service.migration.verify import wrong_with_migration
 from repair_service.repair.diagnosis import Diagnosis, Patch
 from repair_service.repair.fleet import Fleet
-from repair_service.repair.judge import diagnose, is_clean, reads_clean
+from repair_service.repair.judge import diagnose, is_clean, reads_clean, reads_settled
 from repair_service.repair.stuck import is_stuck
 from repair_service.repair.verdict import Policy
 from repair_service.repair.verify import wrong_with
@@ -23,6 +23,9 @@ class Judge(Protocol):
 
     def reads_clean(self, rows: HeadRows) -> bool:
         """The same of a head that was read in whole."""
+
+    def reads_settled(self, rows: HeadRows, mended: Sequence[WriteRow]) -> bool:
+        """The same of a patched head, by the pending writes of its parent too."""
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """What is to become of a head."""
@@ -52,6 +55,10 @@ class RepairJudge:
         """The same of a head that was read in whole."""
         return reads_clean(rows) and not self._is_stuck(lambda: rows)
 
+    def reads_settled(self, rows: HeadRows, mended: Sequence[WriteRow]) -> bool:
+        """Whether a patched head is healthy, and no real result came after its placeholders."""
+        return reads_settled(rows, mended) and not self._is_stuck(lambda: rows)
+
     def _is_stuck(self, rows: Callable[[], HeadRows]) -> bool:
         nodes = self._policy.nodes
         return bool(nodes) and is_stuck(rows(), nodes)
@@ -79,6 +86,10 @@ class MigrationJudge:
     def reads_clean(self, rows: HeadRows) -> bool:
         """The same of a head that was read in whole."""
         return is_untouched(rows, self._rewriting)
+
+    def reads_settled(self, rows: HeadRows, mended: Sequence[WriteRow]) -> bool:
+        """Of a patched head no more can be said than of another."""
+        return False
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """Whether a head is concerned, and how it is carried over."""

@@ -18,6 +18,7 @@ from repair_service.sweep.throttle import NO_LIMITS, Throttle
 from repair_service.sweep.totals import Totals
 from repair_service.sweep.walk import Walk
 from repair_service.sweep.write import held_back, is_held_back, without_patch, write_patch
+from repair_service.transcript.write import MARK
 
 LEFT_TO_A_RUN = (Verdict.REPAIRABLE, Verdict.MANUAL)
 """What is looked at again once a run has ended; the other verdicts stay what they are."""
@@ -169,12 +170,18 @@ class Sweep:
     def _suspects(self, batch: Sequence[ScannedHead]) -> list[ScannedHead]:
         """The heads of a batch that are not clean by themselves, in order."""
         suspects = [head for head in batch if not self._judge.is_clean(head)]
-        unsure = [head for head in suspects if any(b.left_out for b in head.blobs.values())]
-        if not unsure:
-            return suspects
         # A head without any list of messages is clean only if nothing in it is a list cut short.
-        whole = self._scanned.in_whole(unsure)
-        clean = {_place(rows.row) for rows in whole if self._judge.reads_clean(rows)}
+        unsure = [head for head in suspects if any(b.left_out for b in head.blobs.values())]
+        found = self._scanned.in_whole(unsure) if unsure else []
+        whole = {_place(rows.row): rows for rows in found}
+        clean = {place for place, rows in whole.items() if self._judge.reads_clean(rows)}
+        # A patched one is clean as long as nothing was written late at the head that it mended.
+        patched = [head for head in suspects if MARK in head.metadata]
+        mended = self._scanned.writes_of_parents(patched) if patched else []
+        for head, writes in zip(patched, mended, strict=True):
+            rows = whole.get(_place(head)) or head.rows()
+            if self._judge.reads_settled(rows, writes):
+                clean.add(_place(head))
         return [head for head in suspects if _place(head) not in clean]
 
     def _examined(self, suspects: Sequence[ScannedHead]) -> Iterator[Diagnosis]:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from repair_service.checkpoint.rows import HeadRows, ThreadRows, WriteRow
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
-from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.judge import diagnose, is_clean, reads_settled
 from repair_service.repair.verdict import FaultKind, Policy, Verdict
 from repair_service.transcript.message import Transcript
 from repair_service.transcript.read import read_transcript
 from repair_service.transcript.write import compose_result, write_transcript
+from tests.conftest import Server
 from tests.repair.conftest import LoadThread
-from tests.repair.rows import scanned
+from tests.repair.rows import load_threads, scanned
 
 NOW = 2.0e9
 
@@ -47,11 +48,81 @@ def with_late_result(thread: ThreadRows) -> ThreadRows:
     return replace(thread, ancestors={"": ancestors})
 
 
-def test_a_patched_head_is_healthy_and_is_looked_at_again(thread_rows: LoadThread) -> None:
+def settled(thread: ThreadRows) -> bool:
+    """What a scan says of the patched head by its parent's writes alone."""
+    return reads_settled(thread.heads[""], thread.ancestors[""][0].writes)
+
+
+def test_a_patched_head_is_healthy_and_is_passed_over_by_its_parents_writes(
+    thread_rows: LoadThread,
+) -> None:
     policy = Policy(min_idle=0.0)
     thread = patched(thread_rows("agent_partial"), policy)
     assert judge(thread, policy).verdict is Verdict.HEALTHY
     assert not is_clean(scanned(thread.heads[""]))
+    assert settled(thread)
+
+
+def test_a_patched_head_is_not_passed_over_once_a_result_came_late(
+    thread_rows: LoadThread,
+) -> None:
+    assert not settled(with_late_result(patched(thread_rows("agent_partial"), Policy(min_idle=0))))
+
+
+def test_a_patched_head_is_not_passed_over_where_a_write_cannot_be_read(
+    thread_rows: LoadThread,
+) -> None:
+    thread = patched(thread_rows("agent_partial"), Policy(min_idle=0.0))
+    sealed = replace(thread.ancestors[""][0].writes[0], blob=None, problem="no key")
+    assert not reads_settled(thread.heads[""], [sealed])
+
+
+def test_a_placeholder_of_an_earlier_head_leaves_a_patch_to_the_whole_look(
+    thread_rows: LoadThread,
+) -> None:
+    thread = patched(thread_rows("agent_partial"), Policy(min_idle=0.0))
+    head = thread.heads[""]
+    later = replace(head.row, parent_checkpoint_id="1f000000-0000-6000-8000-000000000000")
+    assert not reads_settled(replace(head, row=later), ())
+
+
+def test_no_patch_of_any_release_is_passed_over_once_its_results_came(server: Server) -> None:
+    policy = Policy(min_idle=0.0)
+    passed = 0
+    for thread in load_threads(server):
+        if set(thread.heads) != {""} or judge(thread, policy).patch is None:
+            continue
+        mended = patched(thread, policy)
+        if not settled(mended):
+            continue
+        passed += 1
+        assert judge(mended, policy).verdict is Verdict.HEALTHY
+        answered = with_all_results(mended)
+        assert answered == mended or not settled(answered)
+    assert passed > 20
+
+
+def with_all_results(thread: ThreadRows) -> ThreadRows:
+    """A task of the mended head writes a result for each call that got a placeholder."""
+    writes = []
+    for name, blob in thread.heads[""].blobs.items():
+        found = read_transcript(blob.type, blob.blob) if blob.blob else None
+        made = [message for message in found.messages if message.placeholder] if found else []
+        for message in made:
+            real = compose_result(
+                found.encoding,
+                call_id=message.answers or "",
+                tool=message.name,
+                text="done",
+                message_id=f"late-{message.answers}",
+                marks={},
+            )
+            bytes_ = write_transcript(replace(found, messages=(real,)))
+            parent = thread.heads[""].row.parent_checkpoint_id
+            writes.append(WriteRow(parent, "late", len(writes), name, blob.type, bytes_, "~x"))
+    old, *older = thread.ancestors[""]
+    answered = replace(old, writes=(*old.writes, *writes))
+    return replace(thread, ancestors={"": (answered, *older)})
 
 
 def test_a_late_result_takes_the_placeholders_place(thread_rows: LoadThread) -> None:
