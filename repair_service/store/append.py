@@ -16,7 +16,7 @@ from repair_service.repair.diagnosis import Carried
 from repair_service.store.activity import active_among
 from repair_service.store.connection import StoreConnection
 from repair_service.store.encryption import encrypt
-from repair_service.store.history import HISTORY_DEPTH, History
+from repair_service.store.history import History
 from repair_service.store.loading import Loader, Place
 from repair_service.store.notice import Notice
 
@@ -97,6 +97,7 @@ class Appending:
         head_id: str,
         writes_digest: str,
         check: Check,
+        depth: int,
         also_heads: Mapping[str, str],
         also: Also | None,
         active_query: str | None,
@@ -111,7 +112,7 @@ class Appending:
                 self._compare(new, head_id, writes_digest, also_heads)
                 for part, data in stored:
                     self._insert(part, data)
-                self._judge(row, check)
+                self._judge(row, check, depth)
                 # The last thing before the commit: a run may have begun since it was asked first.
                 if active_query and active_among(self._connection, active_query, [row.thread_id]):
                     raise Drifted(RUNS_NOW)
@@ -221,10 +222,9 @@ class Appending:
         if inserted != 1:
             raise Drifted("A checkpoint of the patch's id is there already; nothing was written.")
 
-    def _judge(self, row: CheckpointRow, check: Check) -> None:
+    def _judge(self, row: CheckpointRow, check: Check, depth: int) -> None:
         """Reads the thread back, with the patch in it, and lets `check` judge it."""
-        # With as much of its history as it was diagnosed by.
-        thread = self._history.threads([row.thread_id], HISTORY_DEPTH)[row.thread_id]
+        thread = self._history.threads([row.thread_id], depth)[row.thread_id]
         if thread.heads[row.checkpoint_ns].row.checkpoint_id != row.checkpoint_id:
             # A live run went on in the meantime and wins; the patch would be an unused sibling.
             raise Drifted("The thread went on while it was being patched; nothing was written.")

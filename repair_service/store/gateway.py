@@ -297,6 +297,7 @@ class Store:
         head_id: str,
         writes_digest: str,
         check: Callable[[ThreadRows], str | None],
+        depth: int = HISTORY_DEPTH,
         also_heads: Mapping[str, str] | None = None,
         writes: Sequence[WriteRow] = (),
         below: Sequence[Carried] = (),
@@ -313,6 +314,7 @@ class Store:
             writes_digest: checkpoint.digest.writes_digest of the head's pending writes.
             check: Judges the thread as it reads with the new row in it; a text is the reason why it
                 must not stay.
+            depth: Ancestors a head that `check` asks for, as for `threads`.
             also_heads: By namespace, further heads of the thread that must still be heads.
             writes: Its new rows of `checkpoint_writes`, plain as the blobs are.
             below: The heads of sub-graphs that go with it into other namespaces.
@@ -331,7 +333,7 @@ class Store:
         self.check_understood()
         new = NewRows(row, tuple(blobs), tuple(writes), tuple(below))
         Appending(self._connection, self._loader(), self._history(), self._aes_key).append(
-            new, head_id, writes_digest, check, also_heads or {}, also, active_query, notice
+            new, head_id, writes_digest, check, depth, also_heads or {}, also, active_query, notice
         )
 
     def take_back(

@@ -13,6 +13,7 @@ from repair_service.repair.judge import diagnose, is_clean, reads_clean, reads_s
 from repair_service.repair.stuck import is_stuck
 from repair_service.repair.verdict import Policy
 from repair_service.repair.verify import wrong_with
+from repair_service.store.history import HISTORY_DEPTH
 
 
 class Judge(Protocol):
@@ -29,6 +30,9 @@ class Judge(Protocol):
 
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """What is to become of a head."""
+
+    def depth(self, patch: Patch) -> int:
+        """How many ancestors of a patched head are read back with it."""
 
     def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
         """What is wrong with a patch as it was read back; None for nothing."""
@@ -67,6 +71,14 @@ class RepairJudge:
         """What is wrong with a head, and how it is mended."""
         return diagnose(thread, namespace, self._policy, now, fleet)
 
+    def depth(self, patch: Patch) -> int:
+        """The head that was mended; all of them where faults are left, which they may explain.
+
+        In a list without open calls only that head's own writes can be missing (repair/late.py).
+        What delta channels need is read in any case.
+        """
+        return HISTORY_DEPTH if patch.left else 1
+
     def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
         """Why a patched head is not healthy."""
         return wrong_with(patch, thread, self._policy)
@@ -94,6 +106,10 @@ class MigrationJudge:
     def diagnose(self, thread: ThreadRows, namespace: str, now: float, fleet: Fleet) -> Diagnosis:
         """Whether a head is concerned, and how it is carried over."""
         return diagnose_migration(thread, namespace, self._policy, now, self._rewriting)
+
+    def depth(self, patch: Patch) -> int:
+        """As many as it was judged by."""
+        return HISTORY_DEPTH
 
     def wrong_with(self, patch: Patch, thread: ThreadRows) -> str | None:
         """Why a head is not pending as it was."""

@@ -60,6 +60,7 @@ def write_patch(
                 writes=patch.writes,
                 below=patch.below,
                 check=check,
+                depth=judge.depth(patch),
                 also=also,
                 active_query=active_query,
                 notice=Notice(

@@ -69,6 +69,7 @@ def append(
     digest: str | None = None,
     check: Callable[[ThreadRows], str | None] = lambda thread: None,
     also_heads: Mapping[str, str] | None = None,
+    depth: int = 500,
 ) -> None:
     store.append(
         row,
@@ -76,6 +77,7 @@ def append(
         head_id=HEAD,
         writes_digest=digest or diagnosed_digest(store),
         check=check,
+        depth=depth,
         also_heads=also_heads,
     )
 
@@ -102,6 +104,20 @@ def test_the_check_sees_the_thread_with_the_patch_in_it(store: Store) -> None:
     assert thread.heads[""].blobs["messages"].blob == BLOBS[0].blob
     assert [rows.row.checkpoint_id for rows in thread.ancestors[""]] == [HEAD]
     assert [write.blob for write in thread.ancestors[""][0].writes] == [b"result"]
+
+
+@pytest.mark.parametrize(("depth", "expected"), [(1, [HEAD]), (500, [HEAD, checkpoint_id(9)])])
+def test_the_check_sees_as_much_of_the_history_as_it_asks_for(
+    store: Store, connection: "psycopg.Connection[Any]", depth: int, expected: list[str]
+) -> None:
+    put_checkpoint(connection, "t", checkpoint_id(9))
+    connection.execute(
+        "UPDATE checkpoints SET parent_checkpoint_id = %s WHERE checkpoint_id = %s",
+        [checkpoint_id(9), HEAD],
+    )
+    seen: list[ThreadRows] = []
+    append(store, depth=depth, check=lambda thread: seen.append(thread))
+    assert [each.row.checkpoint_id for each in seen[0].ancestors[""]] == expected
 
 
 def test_a_check_that_gives_a_reason_leaves_nothing_behind(
