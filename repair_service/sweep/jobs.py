@@ -1,5 +1,6 @@
 """Several processes over one store: each has a shard of its own, and tells what it finds."""
 
+import gc
 import multiprocessing
 import signal
 import traceback
@@ -168,6 +169,7 @@ def _held_back() -> Iterator[None]:
 
 def _run(job: Job, index: int, count: int, pipe: Connection, stop: Event) -> None:
     """One process, from its start to its end."""
+    gc.freeze()
     # The parent hears the signals, and tells its processes to end between two heads.
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
