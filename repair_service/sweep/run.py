@@ -72,7 +72,8 @@ class Sweep:
                 store itself has.
             throttle: Lets the run wait between batches and before each write; by default it never
                 does.
-            run_time: Seconds behind which no further batch is begun; None for any time.
+            run_time: Seconds behind which no further batch is begun, and nothing is waited for;
+                None for any time.
         """
         self.totals = Totals()
         self._met = 0
@@ -96,6 +97,10 @@ class Sweep:
         # The shares of the whole at which this look at the heads begins and ends.
         self._from, self._to = 0.0, 1.0
         self._run_time = run_time
+        self._until: float | None = None
+        # Where the next run goes on if this one ends among the heads at hand.
+        self._start: Cursor | None = None
+        self._is_over = False
         self._portions = Portions()
 
     def audit(self) -> Iterator[Diagnosis]:
@@ -119,20 +124,26 @@ class Sweep:
             if outcome.verdict is not Verdict.HEALTHY:
                 self._record.found(outcome)
                 yield outcome
+            if self._is_over:
+                return
 
     def _judged(self) -> Iterator[Diagnosis]:
         if self._active_query:
             # A query that cannot be asked is said at once, not when the first suspect turns up.
             self._store.active_threads(self._active_query, ())
-        self._wait()
+        walk = Walk(self._scanned, self._selection, self._record, most=self._throttle.most)
+        if self._run_time is not None:
+            self._until = self._throttle.clock() + self._run_time
+        if not self._wait():
+            self._cut_short(walk.cursor)
+            return
         last_thread: str | None = None
         position = Position(self._scanned, self._selection)
-        walk = Walk(self._scanned, self._selection, self._record, most=self._throttle.most)
-        until = None if self._run_time is None else time.monotonic() + self._run_time
         for number, batch in enumerate(walk.batches()):
-            if number and until is not None and time.monotonic() >= until:
-                self._cut_short(walk)
+            if number and self._until is not None and self._throttle.clock() >= self._until:
+                self._cut_short(walk.cursor)
                 return
+            self._start = walk.cursor
             suspects = self._suspects(batch)
             self.totals.heads += len(batch)
             for head in batch:
@@ -146,18 +157,20 @@ class Sweep:
                 self.totals.share = self._from + share * (self._to - self._from)
             self._progressed()
             self._throttle.looked_at(len(batch))
-            self._wait()
+            if not self._wait():
+                self._cut_short(walk.behind)
+                return
         self.totals.share = self._to
         self._met = walk.met
 
-    def _cut_short(self, walk: Walk) -> None:
+    def _cut_short(self, cursor: Cursor | None) -> None:
         self.complete = False
-        self.cursor = walk.cursor
-        self.stopped_by = "--run-time"
+        if not self.refused:
+            self.cursor, self.stopped_by = cursor, "--run-time"
 
-    def _wait(self) -> None:
-        """Wait where something asks for it."""
-        self._throttle.wait(self.totals, lambda totals: self._progressed())
+    def _wait(self) -> bool:
+        """Wait where something asks for it; whether to go on then."""
+        return self._throttle.wait(self.totals, lambda totals: self._progressed(), self._until)
 
     def _progressed(self) -> None:
         if self._on_progress:
@@ -222,7 +235,13 @@ class Sweep:
         heads = max(self.totals.heads, self._met)
         self.totals = kept
         self._from, self._to = 0.5, 1.0
-        if found > self._max_ratio * heads:
+        if not self.complete:
+            self.refused, self.cursor = True, None
+            self.stopped_by = (
+                f"--run-time, which ended before every head was seen: --max-ratio "
+                f"{self._max_ratio:g} asks for that before the first is written"
+            )
+        elif found > self._max_ratio * heads:
             self.refused = True
             self.stopped_by = (
                 f"--max-ratio {self._max_ratio:g}: {found} of {heads} heads "
@@ -238,7 +257,10 @@ class Sweep:
         if bound is not None and written >= bound:
             self.stopped_by = f"--max-repairs {bound}"
             return diagnosis
-        self._wait()
+        if not self._wait():
+            self._cut_short(self._start)
+            self._is_over = True
+            return diagnosis
         return write_patch(
             self._store, diagnosis, self._policy, self._record, active_query=self._active_query
         )

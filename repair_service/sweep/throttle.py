@@ -73,6 +73,7 @@ class Throttle:
         most: Heads that a batch may have, so that a rate is kept within a second or so; None for
             any number.
         blind: Whether `max_lag` is asked for and no server shows a replica.
+        clock: Seconds that only grow.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Throttle:
         self.blind = False
         self._limits = limits
         self._servers = servers
-        self._clock = clock
+        self.clock = clock
         self._sleep = sleep
         self._asked: float | None = None
         self._free_at = clock()
@@ -114,14 +115,20 @@ class Throttle:
         """So many heads were looked at since the last wait."""
         if self._limits.rate is not None:
             # What was not used up is not saved: behind a pause it goes on at the same rate.
-            self._free_at = max(self._free_at, self._clock()) + heads / self._limits.rate
+            self._free_at = max(self._free_at, self.clock()) + heads / self._limits.rate
 
-    def wait(self, totals: Totals, moved: Callable[[Totals], None]) -> None:
+    def wait(
+        self, totals: Totals, moved: Callable[[Totals], None], until: float | None = None
+    ) -> bool:
         """Return as soon as nothing asks to wait any more.
 
         Args:
             totals: Take the cause while it waits, and the time waited.
             moved: Called with them again and again meanwhile; what it raises ends the wait.
+            until: When to return in any case, by the clock; None for never.
+
+        Returns:
+            Whether nothing asks to wait: False where the time was over before.
 
         Raises:
             UsageError, StoreError: A server could not be asked.
@@ -129,26 +136,40 @@ class Throttle:
         pause = FIRST_PAUSE
         try:
             while cause := self._cause():
+                if self._is_over(until):
+                    return False
                 totals.waiting_for = cause
-                self._pause(pause, totals, moved)
+                self._pause(pause, totals, moved, until)
                 pause = min(pause * 1.5, LONGEST_PAUSE)
                 self._asked = None
             totals.waiting_for = None
             # A rate is no matter of the server's: it is named with the rate itself (progress).
-            while (left := self._free_at - self._clock()) > 0:
-                self._pause(min(left, ASK_EVERY), totals, moved)
+            while (left := self._free_at - self.clock()) > 0:
+                if self._is_over(until):
+                    return False
+                self._pause(min(left, ASK_EVERY), totals, moved, until)
+            return True
         finally:
             totals.waiting_for = None
 
-    def _pause(self, seconds: float, totals: Totals, moved: Callable[[Totals], None]) -> None:
+    def _is_over(self, until: float | None) -> bool:
+        return until is not None and self.clock() >= until
+
+    def _pause(
+        self,
+        seconds: float,
+        totals: Totals,
+        moved: Callable[[Totals], None],
+        until: float | None,
+    ) -> None:
         """Wait, looking up now and then."""
-        until = self._clock() + seconds
+        end = self.clock() + seconds
         while True:
-            before = self._clock()
-            if before >= until:
+            before = self.clock()
+            if before >= end or self._is_over(until):
                 return
-            self._sleep(min(TICK, until - before))
-            totals.throttled_seconds += self._clock() - before
+            self._sleep(min(TICK, end - before))
+            totals.throttled_seconds += self.clock() - before
             moved(totals)
 
     def _cause(self) -> str | None:
@@ -158,11 +179,11 @@ class Throttle:
             return f"the file {pause_file} is there (--pause-file)"
         if not self._limits.asks_servers:
             return None
-        now = self._clock()
+        now = self.clock()
         if self._asked is not None and now - self._asked < ASK_EVERY:
             return None
         cause = self._of_servers()
-        self._asked = self._clock()
+        self._asked = self.clock()
         return cause
 
     def _of_servers(self) -> str | None:

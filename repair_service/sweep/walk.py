@@ -29,6 +29,7 @@ class Walk:
         met: How many heads were met, those that were passed by too.
         last: The last thread that the walk met.
         cursor: Where to go on; None before the first batch is done, and where it cannot be said.
+        behind: The same behind the batch at hand.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Walk:
         self.met = 0
         self.last: str | None = None
         self.cursor: Cursor | None = selection.earlier.cursor if selection.earlier else None
+        self.behind = self.cursor
         self._store = store
         self._selection = selection
         self._record = record
@@ -76,9 +78,10 @@ class Walk:
         )
         for walked in self._store.walk(wanted, after=after, most=self._most):
             self.met, self.last = self.met + walked.met, walked.last
-            yield walked.heads
             if not selection.threads:
-                self.cursor = Cursor("walk", walked.last)
+                self.behind = Cursor("walk", walked.last)
+            yield walked.heads
+            self.cursor = self.behind
 
     def _again(self, base: Base, after: str | None) -> Iterator[list[ScannedHead]]:
         """What was not final, but for the threads that the walk took for changed."""
@@ -87,9 +90,10 @@ class Walk:
         while some := list(islice(threads, THREADS_AT_ONCE)):
             wanted = Wanted(threads=storable(some), shard=self._shard)
             for walked in self._store.walk(wanted, most=self._most):
+                self.behind = Cursor("again", walked.last)
                 yield _without_changed(walked.heads, first)
-                self.cursor = Cursor("again", walked.last)
-            self.cursor = Cursor("again", some[-1])
+                self.cursor = self.behind
+            self.cursor = self.behind = Cursor("again", some[-1])
 
 
 def _without_changed(heads: Sequence[ScannedHead], first: str) -> list[ScannedHead]:

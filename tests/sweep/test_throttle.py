@@ -1,11 +1,15 @@
 """When a run waits, for how long, and what it says meanwhile; the clock is the test's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from repair_service.ledger.records.base import Cursor, Earlier
+from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.sweep.run import Sweep
@@ -219,3 +223,88 @@ def test_a_sweep_asks_before_each_write(
         with pytest.raises(Waits):
             list(outcomes)
     assert sweep.totals.verdicts[Verdict.REPAIRED] == 1
+
+
+@dataclass
+class InParts:
+    """Runs that end in time, each going on where the one before was cut short."""
+
+    store: Store
+    pause_file: Path
+    clock: Clock = field(default_factory=Clock)
+    cursor: Cursor | None = None
+
+    def sweep(self, run_time: float | None, *, max_ratio: float | None = None) -> Sweep:
+        earlier = Earlier((uuid4(),), datetime.now(UTC), self.cursor) if self.cursor else None
+        return Sweep(
+            self.store,
+            Policy(min_idle=0),
+            Selection(earlier=earlier),
+            throttle=throttle(Limits(rate=10, pause_file=self.pause_file), self.clock),
+            run_time=run_time,
+            max_ratio=max_ratio,
+        )
+
+
+@pytest.fixture
+def in_parts(load_corpus: Callable[[str], Corpus], tmp_path: Path) -> Iterator[InParts]:
+    database = load_corpus("python-1.2.24").database
+    with Store.connect(database.url, schema=database.schema) as store:
+        yield InParts(store, tmp_path / "pause")
+
+
+def test_a_run_that_is_paused_for_all_of_its_time_ends_with_it(in_parts: InParts) -> None:
+    in_parts.pause_file.touch()
+    sweep = in_parts.sweep(60.0)
+    assert list(sweep.audit()) == []
+    assert (sweep.complete, sweep.stopped_by, sweep.cursor) == (False, "--run-time", None)
+    assert 60.0 <= sweep.totals.throttled_seconds < 61.0
+
+
+def test_a_run_that_is_cut_short_in_a_wait_is_gone_on_with_behind_what_it_saw(
+    in_parts: InParts,
+) -> None:
+    whole = [place(each) for each in in_parts.sweep(None).audit()]
+    found: list[tuple[str, str]] = []
+    parts = 0
+    complete = False
+    while not complete and parts < 100:
+        # The rate lets a batch of ten be looked at, and then the time is over.
+        sweep = in_parts.sweep(0.5)
+        found += [place(each) for each in sweep.audit()]
+        complete, in_parts.cursor = sweep.complete, sweep.cursor
+        parts += 1
+    assert 3 < parts < 100
+    assert found == whole
+
+
+def test_a_sweep_that_is_cut_short_before_a_write_leaves_it_to_the_next(
+    in_parts: InParts,
+) -> None:
+    sweep = in_parts.sweep(60.0)
+    outcomes = sweep.repair()
+    while next(outcomes).verdict is not Verdict.REPAIRED:
+        pass
+    in_parts.pause_file.touch()
+    left = [each for each in outcomes if each.verdict is Verdict.REPAIRABLE]
+    assert (len(left), sweep.complete, sweep.stopped_by) == (1, False, "--run-time")
+    in_parts.pause_file.unlink()
+    in_parts.cursor = sweep.cursor
+    again = [each for each in in_parts.sweep(None).repair() if each.verdict is Verdict.REPAIRED]
+    assert place(left[0]) in map(place, again)
+    assert not [each for each in in_parts.sweep(None).audit() if each.verdict is Verdict.REPAIRABLE]
+
+
+def test_where_the_time_is_over_before_a_share_is_known_nothing_is_written(
+    in_parts: InParts,
+) -> None:
+    sweep = in_parts.sweep(0.5, max_ratio=1.0)
+    verdicts = {each.verdict for each in sweep.repair()}
+    assert Verdict.REPAIRED not in verdicts
+    assert (sweep.refused, sweep.complete, sweep.cursor) == (True, False, None)
+    assert sweep.stopped_by is not None
+    assert "--max-ratio" in sweep.stopped_by
+
+
+def place(diagnosis: Diagnosis) -> tuple[str, str]:
+    return diagnosis.thread_id, diagnosis.checkpoint_ns
