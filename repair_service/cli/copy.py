@@ -86,10 +86,12 @@ def copy(
     schema: options.Schema = None,
     config: options.Config = None,
     thread: options.Thread = None,
+    since: options.Since = None,
     shard: options.Shard = None,
     heads_only: HeadsOnly = False,
     encrypt: Encrypt = False,
     decrypt: Decrypt = False,
+    lock_timeout: options.LockTimeout = None,
     yes: options.Yes = None,
     dry_run: options.DryRun = None,
     format: options.TextOrJson = None,  # noqa: A002  # named as its flag
@@ -102,7 +104,7 @@ def copy(
     over, so a copy that was broken off is run again; where it differs, nothing of it is written.
     With --heads-only, a channel that is kept as a history of changes takes along the checkpoints
     back to its last whole value. Threads that run meanwhile are copied as they were at one moment:
-    stop the application first, or copy again those that moved on.
+    stop the application first; those that moved on behind their copy are named by the next one.
 
     \b
     Examples:
@@ -110,6 +112,7 @@ def copy(
       repair-service migrate copy --to-url postgresql://USER@HOST/NEW --heads-only
       repair-service migrate copy --to-url postgresql://USER@HOST/NEW --from-sqlite chat.sqlite
       repair-service migrate copy --to-url postgresql://USER@HOST/NEW --encrypt --shard 1/4
+      repair-service migrate copy --to-url postgresql://USER@HOST/NEW --since 2026-11-30T20:00
 
     \b
     Exit codes:
@@ -131,7 +134,7 @@ def copy(
     settings = load_settings(flags)
     with ExitStack() as opened:
         source, reading = _source(settings, from_sqlite, opened)
-        target = _target(to_url, to_schema, opened, writes=not settings.dry_run)
+        target = _target(settings, to_url, to_schema, opened)
         forms = _forms(encrypt=encrypt, decrypt=decrypt, foreign=from_sqlite is not None)
 
         def copying(moved: "Callable[[CopyTotals], None]", *, dry_run: bool) -> "Copying":
@@ -181,7 +184,7 @@ def _copied(settings: "Settings", copying: "Callable[..., Copying]", *, dry_run:
         stop.between_heads()
         seen: set[str] = set()
         try:
-            for thread, fate, reason in work.run(settings.thread, part):
+            for thread, fate, reason in work.run(settings.thread, part, settings.since):
                 seen.update({thread} & set(settings.thread))
                 said.clear()
                 report.add(thread, fate, reason)
@@ -192,7 +195,9 @@ def _copied(settings: "Settings", copying: "Callable[..., Copying]", *, dry_run:
         said.clear()
         code = LEFT if report.left else 0
         report.end(work.totals, code)
-    if missing := [each for each in settings.thread if each not in seen]:
+    # A named thread may be another shard's, or older.
+    whole = part is None and settings.since is None
+    if missing := [each for each in settings.thread if whole and each not in seen]:
         from repair_service.errors import RepairServiceError
 
         raise RepairServiceError(
@@ -241,21 +246,26 @@ def _source(
         return file, file.reading
     from repair_service.cli.opening import store_address
 
-    store = _store(store_address(settings), settings.store_schema, opened, read_only=True)
+    address, schema = store_address(settings), settings.store_schema
+    store = _store(settings, address, schema, opened, read_only=True)
     return store, store.connection.reading
 
 
-def _target(url: str, schema: str, opened: ExitStack, *, writes: bool) -> "CopiedStore":
-    store = _store(url, schema, opened, read_only=not writes)
+def _target(settings: "Settings", url: str, schema: str, opened: ExitStack) -> "CopiedStore":
+    store = _store(settings, url, schema, opened, read_only=bool(settings.dry_run))
     store.check_takes_rows()
     return store
 
 
-def _store(url: str, schema: str, opened: ExitStack, *, read_only: bool) -> "CopiedStore":
-    from repair_service.store.connection import Bounds, StoreConnection
+def _store(
+    settings: "Settings", url: str, schema: str, opened: ExitStack, *, read_only: bool
+) -> "CopiedStore":
+    from dataclasses import replace
+
+    from repair_service.store.connection import StoreConnection
     from repair_service.transfer.store import STATEMENT_TIMEOUT, CopiedStore
 
-    bounds = Bounds(STATEMENT_TIMEOUT)
+    bounds = replace(settings.bounds(), statement_timeout=STATEMENT_TIMEOUT)
     connection = StoreConnection(url, schema, "repair-service", bounds, read_only)
     opened.callback(connection.close)
     return CopiedStore(connection)

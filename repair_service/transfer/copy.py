@@ -1,11 +1,12 @@
 """Copies threads, a batch in a transaction, and compares both sides before it is committed."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from repair_service.checkpoint.identifiers import first_id, is_surely_older
 from repair_service.errors import AlreadyThere, StoreError, Unreadable
 from repair_service.store.pace import Pace
 from repair_service.store.scan import Shard
@@ -105,13 +106,18 @@ class Copying:
         self._moved = moved
 
     def run(
-        self, threads: Sequence[str] = (), shard: Shard | None = None
+        self,
+        threads: Sequence[str] = (),
+        shard: Shard | None = None,
+        since: float | None = None,
     ) -> Iterator[tuple[str, Fate, str]]:
         """Copy threads; each is there as a whole, or not at all.
 
         Args:
             threads: Only these; all of the source where empty.
             shard: Only those of one shard: its number, from 0, and how many there are.
+            since: Only those with a head that is not older than this, seconds since 1970, or whose
+                id tells no time.
 
         Yields:
             Each thread that exists, with what became of it, and why it is not copied.
@@ -120,10 +126,19 @@ class Copying:
             StoreError: A store was lost, or the rows read back are not those that were written.
         """
         for batch in self._batches(threads):
-            met = in_shard(batch, shard)
+            met = self._newer(in_shard(batch, shard), since)
             if met:
                 yield from self._each(met)
             self._moved(self.totals)
+
+    def _newer(self, threads: list[str], since: float | None) -> list[str]:
+        if since is None or not threads:
+            return threads
+        first = first_id(since)
+        with self._reading():
+            heads = self._source.heads(threads)
+            newer = {thread for thread, head in heads if not is_surely_older(head, first)}
+        return [each for each in threads if each in newer]
 
     def _each(self, threads: Sequence[str]) -> Iterator[tuple[str, Fate, str]]:
         """Copy a batch; where one of its threads cannot be read, each by itself."""
@@ -200,8 +215,10 @@ class Copying:
             rows, size = 0, 0
             with self._target.connection.writing():
                 for table in COPIED_TABLES:
-                    counted = _Counted(self._changed(table, chosen, here))
-                    self._target.write(table, counted)
+                    # A COPY that is left open would keep the source's transaction from ending.
+                    with closing(self._changed(table, chosen, here)) as changed:
+                        counted = _Counted(changed)
+                        self._target.write(table, counted)
                     rows, size = rows + counted.rows, size + counted.bytes
                 if wrong := here.differing(self._digests_of_target(threads), threads):
                     raise StoreError(
@@ -215,7 +232,9 @@ class Copying:
     def _chosen(self, threads: Sequence[str]) -> Chosen:
         return self._source.choose(threads, heads_only=self._heads_only)
 
-    def _changed(self, table: CopiedTable, chosen: Chosen, here: Digests) -> Iterator[bytes]:
+    def _changed(
+        self, table: CopiedTable, chosen: Chosen, here: Digests
+    ) -> Generator[bytes, None, None]:
         compared, written = self._forms.compared, self._forms.written
         for row in self._source.rows(table, chosen):
             here.add(table, compared(table, row))

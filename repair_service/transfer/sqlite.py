@@ -84,6 +84,12 @@ class SqliteSource:
         found = self._connection.execute(text_of("sqlite_threads"), values)
         return [thread for (thread,) in found]
 
+    def heads(self, threads: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """For each head of some threads its thread and its id."""
+        yield from self._connection.execute(
+            text_of("sqlite_heads"), {"threads": json.dumps(list(threads))}
+        )
+
     def choose(self, threads: Sequence[str], *, heads_only: bool) -> Chosen:
         """All of some threads.
 

@@ -37,6 +37,9 @@ class Source(Protocol):
     def next_threads(self, after: str | None, limit: int) -> list[str]:
         """The threads behind one; none at the end."""
 
+    def heads(self, threads: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """For each head of some threads its thread and its id."""
+
     def choose(self, threads: Sequence[str], *, heads_only: bool) -> Chosen:
         """What is to be copied of some threads."""
 
@@ -102,6 +105,12 @@ class CopiedStore:
         values = {"after": after, "limit": limit}
         with self.connection.reading():
             return [row.thread_id for row in self.connection.rows("next_threads", values)]
+
+    def heads(self, threads: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """For each head of some threads its thread and its id; asked in the open transaction."""
+        loader = Loader(self.connection, task_path=self._task_path, aes_key=None)
+        for place in loader.heads(threads):
+            yield place.thread_id, place.checkpoint_id
 
     def known(self, threads: Sequence[str]) -> frozenset[str]:
         """Those of some threads that have rows here; asked in the open transaction."""

@@ -54,6 +54,25 @@ def test_threads_are_copied_once(run: Command, source: Database, target: Databas
     assert "43 there already" in second.out
 
 
+def test_threads_of_another_time_or_shard_are_no_error(run: Command) -> None:
+    newer = run("--dry-run", "--thread", "agent_three", "--since", "2100-01-01")
+    assert (newer.code, newer.err) == (0, "")
+    assert "0 would be copied" in newer.out
+    parts = [run("--dry-run", "--thread", "agent_three", "--shard", f"{i}/2") for i in (1, 2)]
+    assert [part.code for part in parts] == [0, 0]
+    assert sum("1 would be copied" in part.out for part in parts) == 1
+
+
+def test_a_table_that_is_locked_is_waited_for_as_long_as_is_said(
+    run: Command, target: Database
+) -> None:
+    with target.connect() as connection, connection.transaction():
+        connection.execute("LOCK TABLE checkpoint_blobs")
+        ran = run("--yes", "--lock-timeout", "1s")
+    assert ran.code == 1
+    assert "--lock-timeout" in ran.err
+
+
 def test_a_thread_that_differs_is_named_and_left(run: Command, target: Database) -> None:
     assert run("--yes", "--thread", "agent_three").code == 0
     with target.connect() as connection:

@@ -38,21 +38,25 @@ def copy(
     *,
     threads: tuple[str, ...] = (),
     shard: tuple[int, int] | None = None,
+    since: float | None = None,
     **options: Any,
 ) -> Copied:
     """Copy threads from one database to another."""
     with closing(opened(source, read_only=True)) as reading, closing(opened(target)) as writing:
         store = CopiedStore(reading)
         work = Copying(store, reading.reading, CopiedStore(writing), forms, **options)
-        return done(work, threads, shard)
+        return done(work, threads, shard, since)
 
 
 def done(
-    work: Copying, threads: tuple[str, ...] = (), shard: tuple[int, int] | None = None
+    work: Copying,
+    threads: tuple[str, ...] = (),
+    shard: tuple[int, int] | None = None,
+    since: float | None = None,
 ) -> Copied:
     """Run a copy to its end."""
     copied = Copied()
-    for thread, fate, reason in work.run(threads, shard):
+    for thread, fate, reason in work.run(threads, shard, since):
         assert thread not in copied.fates
         copied.fates[thread] = fate
         copied.reasons[thread] = reason

@@ -9,6 +9,7 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
+from repair_service.checkpoint.identifiers import timestamp
 from repair_service.demo.programs import EARLIER, LINES, build, said, thread
 from repair_service.demo.programs import Scenario as Program
 from repair_service.demo.witness import KILLED
@@ -115,6 +116,21 @@ def test_named_threads_alone_are_copied(load_corpus: Any, target: Database) -> N
     source: Corpus = load_corpus("python-1.2.24")
     copied = copy(source.database, target, threads=("agent_three", "no such thread"))
     assert copied.fates == {"agent_three": Fate.COPIED}
+
+
+def test_threads_with_a_newer_head_alone_are_copied(load_corpus: Any, target: Database) -> None:
+    source: Corpus = load_corpus("python-1.2.24")
+    with source.database.connect() as connection:
+        heads = connection.execute(
+            b"SELECT thread_id, max(checkpoint_id) FROM checkpoints GROUP BY thread_id"
+        ).fetchall()
+    moments = {thread: timestamp(head) for thread, head in heads}
+    middle = sorted(moments.values())[len(moments) // 2] - 0.001
+    newer = {thread for thread, moment in moments.items() if moment >= middle}
+    assert 0 < len(newer) < len(moments)
+    assert copy(source.database, target, since=middle).fates.keys() == newer
+    older = min(moments, key=moments.__getitem__)
+    assert copy(source.database, target, threads=(older,), since=middle).fates == {}
 
 
 def test_a_thread_that_somebody_else_writes_meanwhile_is_looked_at_again(

@@ -10,6 +10,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from repair_service.checkpoint.identifiers import timestamp
 from repair_service.demo.programs import EARLIER, LINES, said, thread
 from repair_service.errors import StoreNotUnderstood, UsageError
 from repair_service.transfer.copy import Copying, Fate, Forms
@@ -45,9 +46,16 @@ def foreign(written: Change = as_it_is, key: bytes | None = None) -> Forms:
     return Forms(compared, written)
 
 
-def copied(file: Path, target: Database, forms: Forms, key: bytes | None = None) -> Copied:
+def copied(
+    file: Path,
+    target: Database,
+    forms: Forms,
+    key: bytes | None = None,
+    since: float | None = None,
+) -> Copied:
     with closing(SqliteSource(file, key)) as source, closing(opened(target)) as writing:
-        return done(Copying(source, source.reading, CopiedStore(writing), forms))
+        work = Copying(source, source.reading, CopiedStore(writing), forms)
+        return done(work, since=since)
 
 
 @pytest.fixture
@@ -111,6 +119,19 @@ def test_a_second_copy_finds_the_same_rows(file: Path, target: Database) -> None
             b" WHERE thread_id = 'agent waiting'"
         )
     assert copied(file, target, foreign()).fates["agent waiting"] is Fate.DIFFERS
+
+
+def test_threads_with_a_newer_head_alone_are_copied(file: Path, target: Database) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        heads = dict(
+            connection.execute(
+                "SELECT thread_id, max(checkpoint_id) FROM checkpoints"
+                " WHERE checkpoint_ns = '' GROUP BY thread_id"
+            )
+        )
+    newest = max(heads, key=heads.__getitem__)
+    moment = (timestamp(heads[newest]) or 0.0) - 0.001
+    assert copied(file, target, foreign(), since=moment).fates == {newest: Fate.COPIED}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
