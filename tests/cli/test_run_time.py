@@ -8,6 +8,7 @@ from repair_service.ledger import migrate
 from tests.cli.conftest import Command, Ran
 from tests.cli.stores import asked
 from tests.conftest import Corpus, Database
+from tests.corpus import loader
 
 COPIES = 6
 """Of each thread: more than a first batch holds."""
@@ -19,19 +20,7 @@ def store(load_corpus: Callable[[str], Corpus]) -> Database:
     if database.schema != "public":
         pytest.skip("the ledger has one schema, so each test needs a database of its own")
     with database.connect() as connection:
-        for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
-            columns = connection.execute(
-                "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
-                " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
-                " AND attname <> 'thread_id'",
-                [table],
-            ).fetchone()
-            assert columns is not None
-            connection.execute(
-                f"INSERT INTO {table} (thread_id, {columns[0]})"
-                f" SELECT thread_id || '-' || n, {columns[0]}"
-                f" FROM {table}, generate_series(1, {COPIES}) AS n".encode()
-            )
+        loader.multiply(connection, COPIES)
     migrate.upgrade(database.url)
     return database
 

@@ -74,3 +74,20 @@ def load(connection: "psycopg.Connection[Any]", version: str) -> None:
             with cursor.copy(f"{line.strip()} FROM STDIN".encode()) as copy:
                 for row in iter(lambda: next(lines), END):
                     copy.write(row)
+
+
+def multiply(connection: "psycopg.Connection[Any]", copies: int) -> None:
+    """Put copies of every thread beside it, as `<thread_id>-1` and so on."""
+    for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+        columns = connection.execute(
+            "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+            " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+            " AND attname <> 'thread_id'",
+            [table],
+        ).fetchone()
+        assert columns is not None
+        connection.execute(
+            f"INSERT INTO {table} (thread_id, {columns[0]})"
+            f" SELECT thread_id || '-' || n, {columns[0]}"
+            f" FROM {table}, generate_series(1, {copies}) AS n".encode()
+        )

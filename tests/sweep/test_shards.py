@@ -1,5 +1,6 @@
 """Shards and jobs: every thread is in exactly one, and together they do what one run does."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -7,9 +8,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,7 @@ from repair_service.sweep.selection import Selection
 from repair_service.sweep.shard import Shard
 from repair_service.sweep.totals import Totals
 from tests.conftest import Corpus, Database
+from tests.corpus import loader
 
 LoadCorpus = Callable[[str], Corpus]
 
@@ -78,16 +81,49 @@ def written(database: Database) -> list[tuple[Any, ...]]:
 
 
 def test_several_shards_at_once_write_what_one_sweep_writes(load_corpus: LoadCorpus) -> None:
-    """Processes that know nothing of each other, one of them killed and begun anew."""
+    """Processes that know nothing of each other; two are killed among their writes, begun anew,
+    and one of them begun twice."""
     alone, shared = (load_corpus("python-1.2.24").database for _ in range(2))
+    for database in (alone, shared):
+        with database.connect() as connection:
+            loader.multiply(connection, 12)
     with Store.connect(alone.url, schema=alone.schema) as store:
         list(Sweep(store, POLICY, Selection()).repair())
-    started = [start(shared, "--shard", f"{index}/3") for index in (1, 2, 3)]
-    os.kill(started[1].pid, signal.SIGKILL)
-    for process in started:
-        process.wait()
-    assert start(shared, "--shard", "2/3").wait() in (0, 2)
+    with shared.connect() as listening:
+        listening.execute("LISTEN repair_service")
+        started = [start(shared, "--shard", f"{index}/3") for index in (1, 2, 3)]
+        for shard in first_patches(listening, shared, {0, 2}):
+            started[shard].kill()
+    assert [process.wait() for process in started] == [-9, 2, -9]
+    assert 0 < patches(shared) < patches(alone)
+    again = [start(shared, "--shard", shard) for shard in ("1/3", "3/3", "3/3")]
+    assert {process.wait() for process in again} == {2}
+    assert patches(shared) == patches(alone)
     assert written(shared) == written(alone)
+
+
+def first_patches(
+    listening: "psycopg.Connection[Any]", database: Database, shards: set[int]
+) -> Iterator[int]:
+    """Some shards of three, each as soon as a patch is written in it."""
+    for notice in listening.notifies(timeout=60):
+        told = json.loads(notice.payload)
+        shard = shard_of(told["thread_id"], 3)
+        if told["schema"] == database.schema and shard in shards:
+            shards.remove(shard)
+            yield shard
+        if not shards:
+            return
+    raise AssertionError("No patch was written within a minute.")
+
+
+def patches(database: Database) -> int:
+    with database.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM checkpoints WHERE metadata ? 'repair_service'"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_jobs_write_what_one_sweep_writes(load_corpus: LoadCorpus) -> None:
