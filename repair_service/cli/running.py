@@ -324,12 +324,10 @@ def _code(settings: Settings, work: Work, earn: Callable[[Totals], ExitCode] | N
 
 def _say_bound(work: Work, recording: Recording) -> None:
     if work.refused:
-        late = (work.stopped_by or "").startswith("--run-time")
-        remedy = (
-            "give a longer --run-time" if late else "where it is right, give a greater --max-ratio"
-        )
         print(
-            f"Nothing was written: {work.stopped_by}. Look with audit; {remedy}.", file=sys.stderr
+            f"Nothing was written: {work.stopped_by}. Look with audit; where it is right, give a "
+            "greater --max-ratio.",
+            file=sys.stderr,
         )
     elif not work.complete and work.cursor is not None:
         goes_on = (

@@ -165,8 +165,8 @@ class Sweep:
 
     def _cut_short(self, cursor: Cursor | None) -> None:
         self.complete = False
-        if not self.refused:
-            self.cursor, self.stopped_by = cursor, "--run-time"
+        self.cursor = cursor
+        self.stopped_by = "--run-time"
 
     def _wait(self) -> bool:
         """Wait where something asks for it; whether to go on then."""
@@ -235,13 +235,7 @@ class Sweep:
         heads = max(self.totals.heads, self._met)
         self.totals = kept
         self._from, self._to = 0.5, 1.0
-        if not self.complete:
-            self.refused, self.cursor = True, None
-            self.stopped_by = (
-                f"--run-time, which ended before every head was seen: --max-ratio "
-                f"{self._max_ratio:g} asks for that before the first is written"
-            )
-        elif found > self._max_ratio * heads:
+        if found > self._max_ratio * heads:
             self.refused = True
             self.stopped_by = (
                 f"--max-ratio {self._max_ratio:g}: {found} of {heads} heads "

@@ -234,7 +234,7 @@ class InParts:
     clock: Clock = field(default_factory=Clock)
     cursor: Cursor | None = None
 
-    def sweep(self, run_time: float | None, *, max_ratio: float | None = None) -> Sweep:
+    def sweep(self, run_time: float | None) -> Sweep:
         earlier = Earlier((uuid4(),), datetime.now(UTC), self.cursor) if self.cursor else None
         return Sweep(
             self.store,
@@ -242,7 +242,6 @@ class InParts:
             Selection(earlier=earlier),
             throttle=throttle(Limits(rate=10, pause_file=self.pause_file), self.clock),
             run_time=run_time,
-            max_ratio=max_ratio,
         )
 
 
@@ -293,17 +292,6 @@ def test_a_sweep_that_is_cut_short_before_a_write_leaves_it_to_the_next(
     again = [each for each in in_parts.sweep(None).repair() if each.verdict is Verdict.REPAIRED]
     assert place(left[0]) in map(place, again)
     assert not [each for each in in_parts.sweep(None).audit() if each.verdict is Verdict.REPAIRABLE]
-
-
-def test_where_the_time_is_over_before_a_share_is_known_nothing_is_written(
-    in_parts: InParts,
-) -> None:
-    sweep = in_parts.sweep(0.5, max_ratio=1.0)
-    verdicts = {each.verdict for each in sweep.repair()}
-    assert Verdict.REPAIRED not in verdicts
-    assert (sweep.refused, sweep.complete, sweep.cursor) == (True, False, None)
-    assert sweep.stopped_by is not None
-    assert "--max-ratio" in sweep.stopped_by
 
 
 def place(diagnosis: Diagnosis) -> tuple[str, str]:
