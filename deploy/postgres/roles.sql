@@ -5,7 +5,8 @@
 --   psql -v ON_ERROR_STOP=1 -v ledger_only=on -d LEDGER -f roles.sql    for a ledger elsewhere
 --
 -- Run it as the owner of the checkpoint tables (CREATEROLE, CREATE on the database), before
--- `repair-service db upgrade`. It may be run again at any time. Other names: -v auditor=NAME,
+-- `repair-service db upgrade`. It may be run again at any time. With -v migrations=on the repairer
+-- may also `migrate`, and the undoer take that back. Other names: -v auditor=NAME,
 -- -v repairer=NAME, -v undoer=NAME, -v migrator=NAME. The roles have no password yet:
 -- \password repair_repairer
 --
@@ -47,6 +48,11 @@ GRANT SELECT ON
 TO :"auditor", :"repairer", :"undoer";
 GRANT INSERT ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"repairer", :"undoer";
 GRANT DELETE ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"undoer";
+\if :{?migrations}
+-- A migration takes pending writes with it.
+GRANT INSERT ON :"schema".checkpoint_writes TO :"repairer", :"undoer";
+GRANT DELETE ON :"schema".checkpoint_writes TO :"undoer";
+\endif
 \endif
 
 -- The ledger. Making a schema for another role, and setting what that role's tables allow, takes

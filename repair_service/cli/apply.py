@@ -99,6 +99,7 @@ def _apply(settings: "Settings", plan: "Plan", flags: Mapping[str, Any]) -> int:
         open_store(settings, writes=True) as store,
         open_ledger(settings, store, writes=True) as opened,
     ):
+        store.check_writable(migrates=plan.heading.policy.migration is not None)
         report = open_report(settings, out)
         if said := _used(plan, opened):
             return _refuse(said)

@@ -44,7 +44,7 @@ def open_store(settings: Settings, *, writes: bool) -> Iterator[Store]:
     """
     with _connect(settings, store_address(settings), read_only=not writes) as store:
         if writes:
-            store.check_writable()
+            store.check_writable(migrates=settings.migrate is not None)
         else:
             store.check_understood()
         yield store

@@ -15,7 +15,7 @@ from repair_service.errors import StoreForbidden, StoreNotUnderstood, StoreUnrea
 from repair_service.repair.diagnosis import Carried
 from repair_service.store.activity import active_among
 from repair_service.store.ahead import read_ahead
-from repair_service.store.append import Also, Appending, NewRows, lock_thread
+from repair_service.store.append import NEEDS_WRITES, Also, Appending, NewRows, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
@@ -118,8 +118,11 @@ class Store:
             )
         return facts
 
-    def check_writable(self) -> StoreFacts:
+    def check_writable(self, *, migrates: bool = False) -> StoreFacts:
         """Refuses a store that can be read and not written; for verbs that write.
+
+        Args:
+            migrates: Whether pending writes are inserted too, as a migration does.
 
         Raises:
             StoreNotUnderstood, StoreForbidden: As check_understood; or the role may not insert, or
@@ -131,6 +134,8 @@ class Store:
                 f"The role {facts.role} may not write in {facts.target}. "
                 f"Run as the tables' owner: {' '.join(facts.missing_rights)}"
             )
+        if migrates and not facts.tables["checkpoint_writes"].may_insert:
+            raise StoreForbidden(NEEDS_WRITES)
         if facts.read_only:
             raise StoreForbidden(
                 f"Nothing can be written in {facts.target}: it is a standby. "

@@ -180,6 +180,28 @@ def test_only_the_undoer_takes_a_run_back(roles: Roles, call: Any) -> None:
         assert (code, rows(owner)) == (0, before)
 
 
+def test_a_migration_is_refused_before_it_writes_until_its_rights_are_there(
+    roles: Roles, call: Any, tmp_path: Path
+) -> None:
+    words = ("migrate", "nodes", "--rename", "tools=toolbox", "--min-idle", "0")
+    plan = str(tmp_path / "plan.json")
+    assert call("repairer", *words, "--out", plan)[0] == 2
+    with roles.owner.connect() as owner:
+        before = rows(owner)
+        for verb in ((*words, "--yes"), ("apply", plan, "--yes")):
+            code, told = call("repairer", *verb)
+            assert (code, "GRANT INSERT ON checkpoint_writes" in told["error"]) == (1, True)
+        assert rows(owner) == before
+
+        create_roles(roles.owner, roles.names, "migrations=on")
+        code, migrated = call("repairer", *words, "--yes")
+        assert (code, migrated["totals"]["verdicts"]["repaired"] > 0) == (0, True)
+        run = migrated["run"]["id"]
+        assert call("repairer", "undo", "--run", run, "--yes")[0] == 1
+        assert call("undoer", "undo", "--run", run, "--yes")[0] == 0
+        assert rows(owner) == before
+
+
 def rows(connection: "psycopg.Connection[Any]") -> list[Any]:
     """Every row of the four tables."""
     found: list[Any] = []
