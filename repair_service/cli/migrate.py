@@ -24,6 +24,7 @@ def nodes(
     rename: options.Rename = None,
     remove: options.Remove = None,
     preset: options.Preset = None,
+    breakpoint: options.StoppedBefore = None,  # noqa: A002  # named as its flag
     database_url: options.DatabaseUrl = None,
     schema: options.Schema = None,
     ledger_url: options.LedgerUrl = None,
@@ -54,8 +55,9 @@ def nodes(
     and an answer goes nowhere. One new checkpoint is written behind each such head, with the same
     step pending under the new names; questions, answers, the writes of finished tasks and the
     sub-graphs in the middle of a task go with it. No row that was there before is changed. Heads
-    at rest need nothing. On a terminal it first shows what would be written and asks; elsewhere it
-    needs --yes. A node of a sub-graph is PARENT|NODE, and its new name the bare one.
+    at rest need nothing, unless the graph has static breakpoints (--breakpoint). On a terminal it
+    first shows what would be written and asks; elsewhere it needs --yes. A node of a sub-graph is
+    PARENT|NODE, and its new name the bare one.
 
     \b
     Examples:
@@ -64,6 +66,7 @@ def nodes(
       repair-service migrate nodes --rename approve=review --yes
       repair-service migrate nodes --rename "team|approve=review" --remove legacy
       repair-service migrate nodes --preset create-react-agent-to-create-agent
+      repair-service migrate nodes --rename approve=review --breakpoint send --dry-run
       repair-service undo --run last
 
     \b
@@ -83,6 +86,7 @@ def nodes(
 def channels(
     context: typer.Context,
     rename: options.Rename = None,
+    breakpoint: options.StoppedBefore = None,  # noqa: A002  # named as its flag
     database_url: options.DatabaseUrl = None,
     schema: options.Schema = None,
     ledger_url: options.LedgerUrl = None,

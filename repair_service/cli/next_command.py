@@ -20,7 +20,7 @@ LOAD = (
     "lock_timeout",
 )
 REPLICA = ("read_url",)
-MIGRATION = ("rename", "remove", "preset")
+MIGRATION = ("rename", "remove", "preset", "breakpoint")
 POLICY = (
     "breakpoint",
     "infer_breakpoints",

@@ -207,6 +207,17 @@ Breakpoint = Annotated[
         rich_help_panel=POLICY,
     ),
 ]
+StoppedBefore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--breakpoint",
+        help="A node that the graph stops before or behind on purpose (interrupt_before, "
+        "interrupt_after). Then every thread with an old name in its head is carried over, also "
+        "one at rest: LangGraph would never let it pass such a stop. Repeatable.",
+        metavar="NODE",
+        rich_help_panel=POLICY,
+    ),
+]
 InferBreakpoints = Annotated[
     bool | None,
     typer.Option(

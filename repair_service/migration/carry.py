@@ -147,6 +147,8 @@ class Carrying:
         """
         head, chosen = self._head, dict[str, str]()
         for channel in head.versions:
+            if self._rewriting.is_gone(head, channel):
+                continue
             new = self._rewriting.channel(head, channel)
             if new not in chosen:
                 chosen[new] = channel
@@ -262,7 +264,8 @@ class Carrying:
         for task in self._move.dropped:
             read = found.setdefault(str(task.node), {})
             for channel in task.triggers:
-                read[self._names[channel]] = head.versions[channel]
+                if channel in self._names:
+                    read[self._names[channel]] = head.versions[channel]
         return found
 
     def _metadata(self, snapshots: Mapping[str, BlobRow]) -> dict[str, Any]:

@@ -17,12 +17,14 @@ class ChannelChanges:
 
     everywhere = False
 
-    def __init__(self, renames: Mapping[str, str]) -> None:
+    def __init__(self, renames: Mapping[str, str], *, leftovers: bool) -> None:
         """Prepare the change.
 
         Args:
             renames: By place (`KEY`, or `NODE|KEY` in the graph that NODE is), the new names.
+            leftovers: Whether a head is concerned that has no more than an old name.
         """
+        self._leftovers = leftovers
         self._renames = {
             place: new for place, new in renames.items() if place.rpartition("|")[2] != new
         }
@@ -39,6 +41,8 @@ class ChannelChanges:
                 "an input was stored that no step has taken up, and it may have the old key: let "
                 "it go on with the old graph"
             )
+        if self._leftovers and head.versions.keys() & keys.keys():
+            return True
         if held & keys.keys() or any(write.channel in keys for write in head.rows.writes):
             return True
         # A Send may carry the state with it.
@@ -72,6 +76,10 @@ class ChannelChanges:
     def channel(self, head: Head, name: str) -> str:
         """A channel's name, which may be a renamed key."""
         return self.keys(head.row.checkpoint_ns).get(name, name)
+
+    def is_gone(self, head: Head, name: str) -> bool:
+        """None goes."""
+        return False
 
     def value(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
         """Scheduled Sends may hold the state; no other value names a key for certain.

@@ -34,13 +34,19 @@ MEMORY_OF_ITS_OWN = (
 )
 
 
-def rewriting_of(migration: Migration) -> Rewriting:
-    """What a migration changes, to be asked name by name."""
+def rewriting_of(migration: Migration, *, breakpoints: bool = False) -> Rewriting:
+    """What a migration changes, to be asked name by name.
+
+    Args:
+        migration: The migration.
+        breakpoints: Whether the graph has static breakpoints, which stop a thread for ever that has
+            an old name in its checkpoint.
+    """
     if migration.kind == "types":
         return TypeChanges(migration.renames)
     if migration.kind == "channels":
-        return ChannelChanges(migration.renames)
-    return NodeChanges(migration.renames, migration.removed)
+        return ChannelChanges(migration.renames, leftovers=breakpoints)
+    return NodeChanges(migration.renames, migration.removed, leftovers=breakpoints)
 
 
 def is_untouched(rows: HeadRows, rewriting: Rewriting) -> bool:

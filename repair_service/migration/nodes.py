@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from repair_service.checkpoint.head import Head
-from repair_service.checkpoint.layout import stores_inline
+from repair_service.checkpoint.identifiers import NULL_TASK
+from repair_service.checkpoint.layout import NODE_CHANNEL_LAYOUTS, stores_inline
 from repair_service.checkpoint.rows import WriteRow
-from repair_service.checkpoint.triggers import JOIN, SENDS, has_fired
+from repair_service.checkpoint.triggers import INPUT, JOIN, SENDS, has_fired, named_node
 from repair_service.checkpoint.values import decode
 from repair_service.errors import NotCarried, Unreadable
-from repair_service.migration.naming import placed, renamed_trigger
+from repair_service.migration.naming import SENDER, placed, renamed_trigger
 from repair_service.migration.values import (
     barrier_names,
     renamed_barrier,
@@ -25,13 +26,17 @@ class NodeChanges:
 
     everywhere = False
 
-    def __init__(self, renames: Mapping[str, str], removed: Iterable[str]) -> None:
+    def __init__(
+        self, renames: Mapping[str, str], removed: Iterable[str], *, leftovers: bool
+    ) -> None:
         """Prepare the change.
 
         Args:
             renames: By place (`NODE`, `PARENT|NODE`), the new names.
             removed: The places of nodes that are no more.
+            leftovers: Whether a head is concerned that has no more than an old name.
         """
+        self._leftovers = leftovers
         self._renames = {
             place: new for place, new in renames.items() if place.rpartition("|")[2] != new
         }
@@ -45,6 +50,13 @@ class NodeChanges:
         for task in head.tasks:
             if task.node in nodes or placed(path, str(task.node)) in self._removed:
                 return True
+        if self._leftovers and any(
+            self.channel(head, channel) != channel or self.is_gone(head, channel)
+            for channel in head.versions
+        ):
+            return True
+        if any(self._may_be_of(head, write) for write in head.stray_writes):
+            return True
         if any(
             self.channel(head, channel) != channel and not self._is_empty(head, channel)
             for channel in head.valued
@@ -55,6 +67,23 @@ class NodeChanges:
             self.channel(head, write.channel) != write.channel
             or (write.channel == SENDS and self._changes(head, write))
             for write in head.rows.writes
+        )
+
+    def _may_be_of(self, head: Head, write: WriteRow) -> bool:
+        """Whether a write that no known task made may be of a renamed or removed node.
+
+        A workflow of the functional API is a node that only the paths of its writes name before it
+        has run once, and so are the tasks that it calls (langgraph/pregel/_algo.py,
+        `prepare_push_task_functional`).
+        """
+        if write.task_id == NULL_TASK:
+            return False
+        if not write.task_path:
+            return any(task.node == INPUT for task in head.tasks)
+        nodes, path = self.nodes(head.row.checkpoint_ns), graph_path(head.row.checkpoint_ns)
+        return any(
+            name in nodes or placed(path, name) in self._removed
+            for name in write.task_path.split(", ")
         )
 
     @staticmethod
@@ -96,6 +125,30 @@ class NodeChanges:
         """A channel's name, which may be that of the node that it starts."""
         return renamed_trigger(head, name, self.nodes(head.row.checkpoint_ns))
 
+    def is_gone(self, head: Head, name: str) -> bool:
+        """Whether a channel starts a removed node, or is a barrier for one that nobody stands at.
+
+        What is left of it would let every static breakpoint of the thread stop its runs for ever:
+        LangGraph marks as seen only the channels that the graph has (langgraph/pregel/_loop.py
+        `_first`), and asks for all that the checkpoint names (_algo.py `should_interrupt`).
+        """
+        path = graph_path(head.row.checkpoint_ns)
+        if name in self._of_nodes(head) and placed(path, name) in self._removed:
+            return True
+        node = named_node(name)
+        if node is not None and node != INPUT and placed(path, node) in self._removed:
+            return True
+        if not name.startswith(JOIN):
+            return False
+        senders = name.removeprefix(JOIN).rpartition(":")[0].split(SENDER)
+        removed = any(placed(path, sender) in self._removed for sender in senders)
+        return removed and self._is_empty(head, name)
+
+    @staticmethod
+    def _of_nodes(head: Head) -> Iterable[str]:
+        """The channels that are named as nodes are, where a layout has such."""
+        return head.versions if head.layout in NODE_CHANNEL_LAYOUTS else ()
+
     def value(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
         """Scheduled Sends and barriers; all else holds no name of a node."""
         namespace = head.row.checkpoint_ns
@@ -124,7 +177,7 @@ class NodeChanges:
         fired = has_fired(
             channel, head.rows.blobs.get(channel), inline=stores_inline(head.row, head.layout)
         )
-        for name in senders.split("+"):
+        for name in senders.split(SENDER):
             if placed(path, name) in self._removed and not fired:
                 raise NotCarried(f"{node!r} waits for {name!r}, which is removed")
 

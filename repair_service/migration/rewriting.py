@@ -38,6 +38,9 @@ class Rewriting(Protocol):
     def channel(self, head: Head, name: str) -> str:
         """A channel's new name."""
 
+    def is_gone(self, head: Head, name: str) -> bool:
+        """Whether a channel is no more, and holds nothing that anybody waits for."""
+
     def value(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
         """A channel's stored value: the very object that came where nothing in it changes.
 

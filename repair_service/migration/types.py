@@ -50,6 +50,10 @@ class TypeChanges:
         """A channel's name, which stays."""
         return name
 
+    def is_gone(self, head: Head, name: str) -> bool:
+        """None goes."""
+        return False
+
     def value(self, head: Head, channel: str, type_: str, data: bytes) -> bytes:
         """A value under the new names, wherever in it they stand."""
         return self._names.renamed(type_, data)

@@ -42,7 +42,8 @@ def judge_of(policy: Policy) -> Judge:
     """The judge that a policy asks for."""
     if policy.migration is None:
         return RepairJudge(policy)
-    return MigrationJudge(policy, rewriting_of(policy.migration))
+    rewriting = rewriting_of(policy.migration, breakpoints=bool(policy.breakpoints))
+    return MigrationJudge(policy, rewriting)
 
 
 class RepairJudge:
