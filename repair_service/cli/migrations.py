@@ -40,6 +40,7 @@ def migration_of(
         pairs[old] = new
     for old, new in pairs.items():
         _check(kind, old, new)
+    _check_once(kind, pairs, removed)
     if both := sorted(set(removed) & pairs.keys()):
         raise UsageError(f"{both[0]!r} cannot be renamed and removed.")
     if not pairs and not removed:
@@ -58,3 +59,20 @@ def _check(kind: str, old: str, new: str) -> None:
         raise UsageError(f"--rename {old}={new}: the new name of a {what} is the bare name.")
     if ":" in old or old.rpartition("|")[2].startswith("__") or new.startswith("__"):
         raise UsageError(f"--rename {old}={new}: that is no {what}'s name.")
+
+
+def _check_once(kind: str, pairs: Mapping[str, str], removed: Sequence[str]) -> None:
+    """Refuse renames of which one would have to come before another.
+
+    What was carried over must not be concerned any more, or nobody could tell it from what was not.
+    """
+    for old, new in pairs.items():
+        path, separator, _ = old.rpartition("|")
+        place = new if kind == "types" else f"{path}{separator}{new}"
+        if place == old:
+            raise UsageError(f"--rename {old}={new}: that is the same name.")
+        if place in pairs or place in removed:
+            raise UsageError(
+                f"--rename {old}={new}: {place!r} is an old name too, and what gets it cannot be "
+                "told from what had it. Give the new graph names that the old one did not have."
+            )

@@ -172,6 +172,11 @@ def test_names_that_no_class_or_key_has_are_refused(
         (["--rename", "__start__=b"], "no node's name"),
         (["--preset", "mine"], "create-react-agent-to-create-agent"),
         (["--rename", "a=b", "--remove", "a"], "renamed and removed"),
+        (["--rename", "a=a"], "the same name"),
+        (["--rename", "a=b", "--rename", "b=a"], "'b' is an old name too"),
+        (["--rename", "a=b", "--rename", "b=c"], "'b' is an old name too"),
+        (["--rename", "team|a=b", "--rename", "team|b=c"], "'team|b' is an old name too"),
+        (["--rename", "a=b", "--remove", "b"], "'b' is an old name too"),
     ],
 )
 def test_flags_that_cannot_be_meant_are_refused(
