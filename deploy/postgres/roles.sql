@@ -24,6 +24,7 @@
 \if :{?repairer} \else \set repairer repair_repairer \endif
 \if :{?undoer} \else \set undoer repair_undoer \endif
 \if :{?migrator} \else \set migrator repair_migrator \endif
+\if :{?migrations} \else \set migrations off \endif
 
 BEGIN;
 
@@ -48,7 +49,7 @@ GRANT SELECT ON
 TO :"auditor", :"repairer", :"undoer";
 GRANT INSERT ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"repairer", :"undoer";
 GRANT DELETE ON :"schema".checkpoints, :"schema".checkpoint_blobs TO :"undoer";
-\if :{?migrations}
+\if :migrations
 -- A migration takes pending writes with it.
 GRANT INSERT ON :"schema".checkpoint_writes TO :"repairer", :"undoer";
 GRANT DELETE ON :"schema".checkpoint_writes TO :"undoer";

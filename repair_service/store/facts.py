@@ -121,6 +121,12 @@ class StoreFacts:
         """What to GRANT besides before a repair can write, one statement each."""
         return missing_rights(self.schema, self.role, self.tables, ("INSERT",))
 
+    def right_to_migrate(self) -> str | None:
+        """What to GRANT besides before a migration can write; None where nothing is missing."""
+        if self.tables["checkpoint_writes"].may_insert:
+            return None
+        return f"GRANT INSERT ON {_quoted(self.schema)}.checkpoint_writes TO {_quoted(self.role)};"
+
 
 def refusal_of(
     schema: str,

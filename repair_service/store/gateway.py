@@ -15,7 +15,7 @@ from repair_service.errors import StoreForbidden, StoreNotUnderstood, StoreUnrea
 from repair_service.repair.diagnosis import Carried
 from repair_service.store.activity import active_among
 from repair_service.store.ahead import read_ahead
-from repair_service.store.append import NEEDS_WRITES, Also, Appending, NewRows, lock_thread
+from repair_service.store.append import Also, Appending, NewRows, lock_thread
 from repair_service.store.connection import Bounds, StoreConnection
 from repair_service.store.encryption import check_key
 from repair_service.store.facts import StoreFacts
@@ -134,8 +134,11 @@ class Store:
                 f"The role {facts.role} may not write in {facts.target}. "
                 f"Run as the tables' owner: {' '.join(facts.missing_rights)}"
             )
-        if migrates and not facts.tables["checkpoint_writes"].may_insert:
-            raise StoreForbidden(NEEDS_WRITES)
+        if migrates and (grant := facts.right_to_migrate()) is not None:
+            raise StoreForbidden(
+                f"A migration takes pending writes with it, and the role {facts.role} may not "
+                f"insert them in {facts.target}. Run as the tables' owner: {grant}"
+            )
         if facts.read_only:
             raise StoreForbidden(
                 f"Nothing can be written in {facts.target}: it is a standby. "

@@ -104,6 +104,19 @@ def test_a_role_has_the_rights_of_its_verbs_and_no_others(roles: Roles, role: st
     assert held(roles, role) == RIGHTS[role]
 
 
+@pytest.mark.parametrize(
+    ("role", "more"),
+    [("auditor", set()), ("repairer", {"INSERT"}), ("undoer", {"INSERT", "DELETE"})],
+)
+def test_migrations_give_two_roles_the_pending_writes_and_nothing_else(
+    roles: Roles, role: str, more: set[str]
+) -> None:
+    create_roles(roles.owner, roles.names, "migrations=off")
+    assert held(roles, role) == RIGHTS[role]
+    create_roles(roles.owner, roles.names, "migrations=on")
+    assert held(roles, role) == RIGHTS[role] | {("checkpoint_writes", kind) for kind in more}
+
+
 def test_the_migrator_sees_nothing_of_the_application(roles: Roles) -> None:
     assert {table for table, _ in held(roles, "migrator")} == {
         f"repair_service.{table}" for table in (*LEDGER, "alembic_version")
@@ -185,12 +198,13 @@ def test_a_migration_is_refused_before_it_writes_until_its_rights_are_there(
 ) -> None:
     words = ("migrate", "nodes", "--rename", "tools=toolbox", "--min-idle", "0")
     plan = str(tmp_path / "plan.json")
+    grant = f'GRANT INSERT ON "public".checkpoint_writes TO "{roles.names["repairer"]}";'
     assert call("repairer", *words, "--out", plan)[0] == 2
     with roles.owner.connect() as owner:
         before = rows(owner)
         for verb in ((*words, "--yes"), ("apply", plan, "--yes")):
             code, told = call("repairer", *verb)
-            assert (code, "GRANT INSERT ON checkpoint_writes" in told["error"]) == (1, True)
+            assert (code, grant in told["error"]) == (1, True)
         assert rows(owner) == before
 
         create_roles(roles.owner, roles.names, "migrations=on")
