@@ -368,6 +368,39 @@ def test_without_the_migration_it_stops_there_for_ever(
         assert new.get_state(thread("rests")).next == ("last",)
 
 
+@pytest.mark.parametrize("beside", ["other", "a+b"])
+def test_a_barrier_that_may_wait_for_other_nodes_is_left_to_a_person(
+    beside: str, database: Database, saver: PostgresSaver
+) -> None:
+    """`join:a+b:last` is of two nodes, or of one whose name has a plus."""
+
+    def program(sender: str) -> Graph:
+        builder = StateGraph(State)
+        builder.add_node(sender, asks)
+        builder.add_node("b", says("b"))
+        builder.add_node(beside, says("beside"))
+        builder.add_node("last", says("last"))
+        for name in (sender, "b", beside):
+            builder.add_edge(START, name)
+        builder.add_edge([sender, "b"], "last")
+        return builder.compile(checkpointer=saver)
+
+    old = program("a")
+    for each in ("first", "waits"):
+        old.invoke({"text": "hello"}, thread(each))
+    old.invoke(ANSWER, thread("waits"))
+    old.invoke({"text": "again"}, thread("waits"))
+    policy = Policy(min_idle=0, migration=Migration("nodes", {"a": "x"}, frozenset()))
+    found = {each.thread_id: each for each in sweep(database, policy)}
+    if beside == "a+b":
+        assert found["waits"].verdict is Verdict.MANUAL
+        assert "+" in found["waits"].reason
+        assert old.invoke(ANSWER, thread("waits"))["log"][-1] == "last"
+    else:
+        assert found["waits"].verdict is Verdict.REPAIRED
+        assert program("x").invoke(ANSWER, thread("waits"))["log"][-1] == "last"
+
+
 def workflow(saver: Saver, name: str, *, calls: bool) -> Graph:
     """A workflow of the functional API that asks, behind a task that it calls or at once."""
 
