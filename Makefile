@@ -46,7 +46,7 @@ test: $(stamp)
 # The readers of values and of heads, side by side.
 fuzz: $(stamp)
 	REPAIR_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(venv)/bin/python -m pytest -n 2 \
-		tests/transcript/test_fuzz.py tests/repair/test_fuzz.py
+		tests/transcript/test_fuzz.py tests/repair/test_fuzz.py tests/migration/test_fuzz.py
 
 # The environments stay in .matrix, so that the next run takes a minute or two.
 matrix: $(stamp)
