@@ -1,17 +1,12 @@
 """The rows of a head behind a migration: the same step pending, under its new names and ids."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from repair_service import __version__
 from repair_service.checkpoint.delta import COUNTERS, counters
-from repair_service.checkpoint.identifiers import (
-    NULL_TASK,
-    TASK_SEPARATOR,
-    interrupt_id,
-    node_namespace,
-)
+from repair_service.checkpoint.identifiers import NULL_TASK
 from repair_service.checkpoint.layout import (
     PARENT_SENDS_LAYOUTS,
     inline_values,
@@ -25,6 +20,7 @@ from repair_service.checkpoint.waiting import QUESTION
 from repair_service.errors import NotCarried, Unreadable
 from repair_service.migration.delta import DeltaValues
 from repair_service.migration.moves import Move
+from repair_service.migration.renumbering import Renumbering
 from repair_service.migration.rewriting import Rewriting
 from repair_service.migration.values import moved_questions
 from repair_service.transcript.write import MARK
@@ -33,9 +29,6 @@ FIRST_WRITE = (
     "a finished task wrote {!r} for the first time, which may be a delta channel: behind a new "
     "checkpoint it would be merged twice"
 )
-
-MOST_QUESTIONS = 100
-"""Questions of one task whose ids are recomputed: more than a node asks in a row."""
 
 Version = str | int | float
 
@@ -47,47 +40,6 @@ class Rows:
     row: CheckpointRow
     blobs: tuple[BlobRow, ...]
     writes: tuple[WriteRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Renumbering:
-    """What the moves of a thread's heads give new names to, all over the thread.
-
-    Attributes:
-        questions: By stored id of a question, its new one.
-        places: By stored place of a task, its new one.
-        namespaces: By stored namespace, the new one.
-        checkpoints: By stored namespace, the new checkpoint's id.
-    """
-
-    questions: Mapping[str, str]
-    places: Mapping[str, str]
-    namespaces: Mapping[str, str]
-    checkpoints: Mapping[str, str]
-
-
-def renumbering(moves: Sequence[Move]) -> Renumbering:
-    """What the moves of a thread's heads give new names to."""
-    questions: dict[str, str] = {}
-    places: dict[str, str] = {}
-    for move in moves:
-        old_namespace = move.head.row.checkpoint_ns
-        for moved in move.tasks:
-            if moved.old_id is None or moved.new_id is None or moved.node is None:
-                continue
-            node = str(moved.task.node)
-            old_place = f"{node_namespace(old_namespace, node)}{TASK_SEPARATOR}{moved.old_id}"
-            new_place = f"{node_namespace(move.namespace, moved.node)}{TASK_SEPARATOR}"
-            places[old_place] = f"{new_place}{moved.new_id}"
-            for asked in range(MOST_QUESTIONS):
-                old = interrupt_id(old_namespace, node, moved.old_id, asked)
-                questions[old] = interrupt_id(move.namespace, moved.node, moved.new_id, asked)
-    return Renumbering(
-        questions,
-        places,
-        {move.head.row.checkpoint_ns: move.namespace for move in moves},
-        {move.head.row.checkpoint_ns: move.checkpoint_id for move in moves},
-    )
 
 
 class Carrying:

@@ -14,12 +14,13 @@ from repair_service.checkpoint.identifiers import (
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
 from repair_service.checkpoint.tasks import read_head
 from repair_service.errors import NotCarried, Unreadable
-from repair_service.migration.carry import Carrying, Renumbering, Rows, renumbering
+from repair_service.migration.carry import Carrying, Rows
 from repair_service.migration.channels import ChannelChanges
 from repair_service.migration.delta import DeltaValues
 from repair_service.migration.moves import Move, moves_of
 from repair_service.migration.nodes import NodeChanges
 from repair_service.migration.pending import meant_pending
+from repair_service.migration.renumbering import Renumbering, renumbering
 from repair_service.migration.rewriting import Rewriting
 from repair_service.migration.types import TypeChanges
 from repair_service.repair.diagnosis import Carried, Diagnosis, Patch
