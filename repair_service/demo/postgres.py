@@ -56,7 +56,12 @@ class EmbeddedPostgres:
     """
 
     def __init__(
-        self, data_dir: Path | None = None, *, tcp: bool = False, binaries: Path | None = None
+        self,
+        data_dir: Path | None = None,
+        *,
+        tcp: bool = False,
+        binaries: Path | None = None,
+        shared_buffers: str = "32MB",
     ) -> None:
         """Starts a server and waits until it answers.
 
@@ -65,6 +70,7 @@ class EmbeddedPostgres:
                 a temporary directory that goes with the server.
             tcp: Whether to listen on a free loopback port too.
             binaries: The directory with `initdb` and `postgres`; None for the first that is found.
+            shared_buffers: The server's setting of that name.
 
         Raises:
             StoreError: No server's programs were found, or the server did not start.
@@ -74,6 +80,7 @@ class EmbeddedPostgres:
         self.directory = temporary_directory(self._account)
         self._data = self.directory / "data" if data_dir is None else data_dir.absolute()
         self._keep_data = data_dir is not None
+        self._shared_buffers = shared_buffers
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         atexit.register(self.stop)
@@ -200,7 +207,7 @@ class EmbeddedPostgres:
             "synchronous_commit": "off",
             "full_page_writes": "off",
             "autovacuum": "off",
-            "shared_buffers": "32MB",
+            "shared_buffers": self._shared_buffers,
             "max_connections": "100",
         }
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
@@ -255,10 +262,14 @@ class EmbeddedPostgres:
 
 
 def start_postgres(
-    data_dir: Path | None = None, *, tcp: bool = False, binaries: Path | None = None
+    data_dir: Path | None = None,
+    *,
+    tcp: bool = False,
+    binaries: Path | None = None,
+    shared_buffers: str = "32MB",
 ) -> EmbeddedPostgres:
     """Starts a throw-away server; see EmbeddedPostgres for arguments and errors."""
-    return EmbeddedPostgres(data_dir, tcp=tcp, binaries=binaries)
+    return EmbeddedPostgres(data_dir, tcp=tcp, binaries=binaries, shared_buffers=shared_buffers)
 
 
 def _environment() -> dict[str, str]:

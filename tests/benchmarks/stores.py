@@ -12,6 +12,9 @@ from psycopg import sql
 from repair_service.demo.postgres import start_postgres
 from tests.benchmarks.fill import Shape, fill
 
+SHARED_BUFFERS = "4GB"
+"""Of the server that is started: what is in use of a store is in memory, as it is in production."""
+
 
 class Stores:
     """Makes stores on a server, each once."""
@@ -51,6 +54,8 @@ class Stores:
         try:
             with PostgresSaver.from_conn_string(self._at(name)) as saver:
                 saver.setup()
+            # What the one before has left to be written to disk is not to be written by the next.
+            self._run("CHECKPOINT")
             yield self._at(name)
         finally:
             self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
@@ -87,5 +92,5 @@ def stores(url: str | None, keep: Path | None) -> Iterator[Stores]:
         return
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-    with start_postgres(keep) as server:
+    with start_postgres(keep, shared_buffers=SHARED_BUFFERS) as server:
         yield Stores(server.url)

@@ -56,7 +56,7 @@ def test_the_benchmarks_write_their_table(tmp_path: Path, empty_database: Databa
     only = [word for name in ("fetch", "get_tuple", "update_state") for word in ("--only", name)]
     assert main([*flags, *only, "--database-url", empty_database.url]) == 0
     rows = [line for line in table.read_text().splitlines() if line.startswith("| ")]
-    assert len(rows) == 1 + 2 + 1 + 1
+    assert len(rows) == 1 + 2 + 2 + 1
     assert empty_database.url not in table.read_text()
 
 
