@@ -3,12 +3,15 @@
 import json
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -100,6 +103,41 @@ def test_several_shards_at_once_write_what_one_sweep_writes(load_corpus: LoadCor
     assert {process.wait() for process in again} == {2}
     assert patches(shared) == patches(alone)
     assert written(shared) == written(alone)
+
+
+def test_shards_that_are_killed_at_any_moment_write_what_one_sweep_writes(
+    load_corpus: LoadCorpus,
+) -> None:
+    """Each shard by two processes at once that know nothing of each other, killed again and again,
+    while they begin, scan, write or end."""
+    alone, shared = (load_corpus("python-1.2.24").database for _ in range(2))
+    for database in (alone, shared):
+        with database.connect() as connection:
+            loader.multiply(connection, 8)
+    began = time.monotonic()
+    assert start(alone).wait() == 2
+    most = 2 * (time.monotonic() - began)
+
+    def run(number: int) -> int:
+        moments = random.Random(number)
+        shard = ("--shard", f"{number % 2 + 1}/2")
+        return sum(killed(start(shared, *shard), moments.uniform(0, most)) for _ in range(4))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(run, range(4))) > 4
+    for shard in ("1/2", "2/2"):
+        assert start(shared, "--shard", shard).wait() == 2
+    assert patches(shared) == patches(alone)
+    assert written(shared) == written(alone)
+
+
+def killed(process: "subprocess.Popen[bytes]", after: float) -> bool:
+    """Kill a process after some seconds; whether it had not ended by then."""
+    try:
+        process.wait(after)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    return process.wait() == -signal.SIGKILL
 
 
 def first_patches(
