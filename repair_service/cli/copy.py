@@ -13,8 +13,13 @@ from repair_service.cli import options
 
 if TYPE_CHECKING:
     from repair_service.cli.settings import Settings
-    from repair_service.transfer.copy import Copying, CopyTotals, Forms
+    from repair_service.transfer.copy import Copying, CopyTotals
+    from repair_service.transfer.lane import Forms, Lane
     from repair_service.transfer.store import CopiedStore, Source
+
+LANES = 2
+"""Batches that are copied at once, over connections of their own: one is compared while the other
+waits for a store."""
 
 LEFT = 2
 """The exit code where a thread is there and differs."""
@@ -133,22 +138,25 @@ def copy(
     flags = {name: value for name, value in context.params.items() if name not in own}
     settings = load_settings(flags)
     with ExitStack() as opened:
+        forms = _forms(encrypt=encrypt, decrypt=decrypt, foreign=from_sqlite is not None)
         source, reading = _source(settings, from_sqlite, opened)
         target = _target(settings, to_url, to_schema, opened)
-        forms = _forms(encrypt=encrypt, decrypt=decrypt, foreign=from_sqlite is not None)
+
+        def lane(number: int, *, dry_run: bool) -> "Lane":
+            from repair_service.transfer.lane import Lane
+
+            # A file is read by one connection in one thread.
+            file = from_sqlite is not None
+            own = (source, reading) if file else _source(settings, None, opened)
+            into = _target(settings, to_url, to_schema, opened) if number else target
+            return Lane(*own, into, forms, heads_only=heads_only, dry_run=dry_run)
 
         def copying(moved: "Callable[[CopyTotals], None]", *, dry_run: bool) -> "Copying":
             from repair_service.transfer.copy import Copying
 
-            return Copying(
-                source,
-                reading,
-                target,
-                forms,
-                heads_only=heads_only,
-                dry_run=dry_run,
-                moved=moved,
-            )
+            count = LANES if from_sqlite is None else 1
+            lanes = [lane(number, dry_run=dry_run) for number in range(count)]
+            return Copying(source, reading, lanes, moved=moved)
 
         raise typer.Exit(_run(settings, flags, copying))
 
@@ -279,8 +287,8 @@ def _forms(*, encrypt: bool, decrypt: bool, foreign: bool) -> "Forms":
     """
     from repair_service.cli.variables import aes_key
     from repair_service.errors import UsageError
-    from repair_service.transfer.copy import Forms
     from repair_service.transfer.digest import canonical
+    from repair_service.transfer.lane import Forms
     from repair_service.transfer.seal import as_it_is, opener, sealer
 
     key = aes_key()

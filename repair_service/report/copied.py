@@ -5,7 +5,8 @@ from typing import IO, Any
 
 from repair_service.report.answer import Lines, write_document
 from repair_service.report.document import SCHEMA_VERSION
-from repair_service.transfer.copy import DIFFERENT, CopyTotals, Fate
+from repair_service.transfer.copy import CopyTotals
+from repair_service.transfer.lane import DIFFERENT, Fate
 
 LEFT = frozenset({Fate.DIFFERS, Fate.UNREADABLE})
 """Threads that are not in the other store as they are in this one."""

@@ -1,42 +1,17 @@
-"""Copies threads, a batch in a transaction, and compares both sides before it is committed."""
+"""Copies threads from store to store, batch by batch, in several lanes at once."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
+from queue import SimpleQueue
 
 from repair_service.checkpoint.identifiers import first_id, is_surely_older
-from repair_service.errors import AlreadyThere, StoreError, Unreadable
 from repair_service.store.pace import Pace
 from repair_service.store.scan import Shard
-from repair_service.transfer.digest import Digests
-from repair_service.transfer.seal import Change
-from repair_service.transfer.store import Chosen, CopiedStore, Source, in_shard
-from repair_service.transfer.tables import COPIED_TABLES, CopiedTable
-
-RACES = 3
-"""Tries of a batch of which somebody else wrote a thread meanwhile."""
-
-
-DIFFERENT = "it is there already with other rows; delete it there first to have it copied"
-"""Why a thread is left, and what can be done."""
-
-
-class Fate(StrEnum):
-    """What became of a thread."""
-
-    COPIED = "copied"
-    """It is in the other store now; in a dry run, it would be."""
-
-    SAME = "same"
-    """It was there before, row by row."""
-
-    DIFFERS = "differs"
-    """It was there before, and is not the same; nothing of it was written."""
-
-    UNREADABLE = "unreadable"
-    """A value of it cannot be brought into the form that is asked for; nothing was written."""
+from repair_service.transfer.lane import CopiedBatch, Fate, Lane, Opened
+from repair_service.transfer.store import Source, in_shard
 
 
 @dataclass(slots=True)
@@ -53,56 +28,41 @@ class CopyTotals:
     rows: int = 0
     bytes: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """The forms that a row takes on its way.
-
-    Attributes:
-        compared: What the digests of both sides are made of.
-        written: What is written, of a row that was read.
-    """
-
-    compared: Change
-    written: Change
-
-
-Opened = Callable[[], AbstractContextManager[None]]
-"""Opens a transaction that sees one moment of the source."""
+    def add(self, done: CopiedBatch) -> None:
+        """Take a batch in."""
+        self.threads.update(fate for _, fate, _ in done.outcomes)
+        self.rows += done.rows
+        self.bytes += done.bytes
 
 
 class Copying:
-    """One run of `migrate copy`. Memory: a row, and a digest for each thread of a batch."""
+    """One run of `migrate copy`.
+
+    Attributes:
+        totals: What was counted so far.
+    """
 
     def __init__(
         self,
         source: Source,
         reading: Opened,
-        target: CopiedStore,
-        forms: Forms,
+        lanes: Sequence[Lane],
         *,
-        heads_only: bool = False,
-        dry_run: bool = False,
         moved: Callable[[CopyTotals], None] = lambda totals: None,
     ) -> None:
         """Nothing is read yet.
 
         Args:
-            source: Where the threads are.
+            source: Where the threads are found.
             reading: Opens a transaction there.
-            target: Where they are to be.
-            forms: What is compared, and what is written.
-            heads_only: Copy what the newest checkpoint of each namespace needs, and no more.
-            dry_run: Write nothing.
+            lanes: What copies them: one, which may use the same connection, or several with
+                connections of their own.
             moved: Called after each batch; raises where the copy is to stop.
         """
         self.totals = CopyTotals()
         self._source = source
         self._reading = reading
-        self._target = target
-        self._forms = forms
-        self._heads_only = heads_only
-        self._dry_run = dry_run
+        self._lanes = lanes
         self._moved = moved
 
     def run(
@@ -125,39 +85,58 @@ class Copying:
         Raises:
             StoreError: A store was lost, or the rows read back are not those that were written.
         """
-        for batch in self._batches(threads):
-            met = self._newer(in_shard(batch, shard), since)
-            if met:
-                yield from self._each(met)
-            self._moved(self.totals)
+        batches = self._batches(threads, shard, since)
+        with closing(self._done(batches)) as done:
+            for batch in done:
+                self.totals.add(batch)
+                yield from batch.outcomes
+                self._moved(self.totals)
 
-    def _newer(self, threads: list[str], since: float | None) -> list[str]:
-        if since is None or not threads:
-            return threads
-        first = first_id(since)
-        with self._reading():
-            heads = self._source.heads(threads)
-            newer = {thread for thread, head in heads if not is_surely_older(head, first)}
-        return [each for each in threads if each in newer]
-
-    def _each(self, threads: Sequence[str]) -> Iterator[tuple[str, Fate, str]]:
-        """Copy a batch; where one of its threads cannot be read, each by itself."""
-        try:
-            fates = self._copy(threads)
-        except Unreadable as problem:
-            if len(threads) > 1:
-                for each in threads:
-                    yield from self._each([each])
-                return
-            self.totals.threads[Fate.UNREADABLE] += 1
-            yield threads[0], Fate.UNREADABLE, str(problem)
+    def _done(self, batches: Iterator[list[str]]) -> Generator[CopiedBatch, None, None]:
+        """The batches as they were copied, in order."""
+        if len(self._lanes) == 1:
+            yield from map(self._lanes[0].copied, batches)
             return
-        for each in threads:
-            if each in fates:
-                reason = DIFFERENT if fates[each] is Fate.DIFFERS else ""
-                yield each, fates[each], reason
+        free: SimpleQueue[Lane] = SimpleQueue()
+        for lane in self._lanes:
+            free.put(lane)
 
-    def _batches(self, threads: Sequence[str]) -> Iterator[list[str]]:
+        def copied(batch: list[str]) -> CopiedBatch:
+            lane = free.get()
+            try:
+                return lane.copied(batch)
+            finally:
+                free.put(lane)
+
+        running: deque[Future[CopiedBatch]] = deque()
+        with ThreadPoolExecutor(len(self._lanes), "repair-service-copy") as pool:
+            try:
+                for batch in batches:
+                    running.append(pool.submit(copied, batch))
+                    if len(running) > len(self._lanes):
+                        yield running.popleft().result()
+                while running:
+                    yield running.popleft().result()
+            finally:
+                self._end(running)
+
+    def _end(self, running: Sequence["Future[CopiedBatch]"]) -> None:
+        """Wait for what is under way, and count it; a second signal ends it at once."""
+        for future in running:
+            future.cancel()
+        try:
+            for future in running:
+                if not future.cancelled():
+                    with suppress(Exception):  # the first failure is told
+                        self.totals.add(future.result())
+        except BaseException:
+            for lane in self._lanes:
+                lane.cancel()
+            raise
+
+    def _batches(
+        self, threads: Sequence[str], shard: Shard | None, since: float | None
+    ) -> Iterator[list[str]]:
         pace = Pace()
         seen, after = 0, None
         while True:
@@ -168,102 +147,15 @@ class Copying:
             if not batch:
                 return
             pace.begin()
-            yield batch
+            yield self._newer(in_shard(batch, shard), since)
             pace.end(len(batch))
             seen, after = seen + len(batch), batch[-1]
 
-    def _copy(self, threads: Sequence[str]) -> dict[str, Fate]:
-        for attempt in range(RACES):
-            try:
-                with self._reading():
-                    fates = self._copy_once(threads)
-            except AlreadyThere:
-                # Another copy, or the application, wrote one of them: look at what is there now.
-                if attempt + 1 == RACES:
-                    raise
-            else:
-                break
-        self.totals.threads.update(fates.values())
-        return fates
-
-    def _copy_once(self, threads: Sequence[str]) -> dict[str, Fate]:
-        with self._target.connection.reading():
-            known = self._target.known(threads)
-            there = self._digests_of_target(known)
-        here = Digests()
-        if known:
-            self._each_row(self._chosen(sorted(known)), here)
-        differing = here.differing(there, known)
-        fates = {
-            each: Fate.DIFFERS if each in differing else Fate.SAME
-            for each in known
-            if here.of(each)[1]
-        }
-        missing = [each for each in threads if each not in known]
-        if missing:
-            for each in self._write(missing):
-                fates[each] = Fate.COPIED
-        return fates
-
-    def _write(self, threads: Sequence[str]) -> list[str]:
-        """Copy threads that are not there; gives those that exist."""
-        chosen = self._chosen(threads)
-        here = Digests()
-        if self._dry_run:
-            self._each_row(chosen, here)
-        else:
-            rows, size = 0, 0
-            with self._target.connection.writing():
-                for table in COPIED_TABLES:
-                    # A COPY that is left open would keep the source's transaction from ending.
-                    with closing(self._changed(table, chosen, here)) as changed:
-                        counted = _Counted(changed)
-                        self._target.write(table, counted)
-                    rows, size = rows + counted.rows, size + counted.bytes
-                if wrong := here.differing(self._digests_of_target(threads), threads):
-                    raise StoreError(
-                        f"{len(wrong)} threads did not read back as they were written, so their "
-                        "batch was rolled back. Do triggers change rows in the other store?"
-                    )
-            self.totals.rows += rows
-            self.totals.bytes += size
-        return [each for each in threads if here.of(each)[1]]
-
-    def _chosen(self, threads: Sequence[str]) -> Chosen:
-        return self._source.choose(threads, heads_only=self._heads_only)
-
-    def _changed(
-        self, table: CopiedTable, chosen: Chosen, here: Digests
-    ) -> Generator[bytes, None, None]:
-        compared, written = self._forms.compared, self._forms.written
-        for row in self._source.rows(table, chosen):
-            here.add(table, compared(table, row))
-            yield written(table, row)
-
-    def _each_row(self, chosen: Chosen, here: Digests) -> None:
-        for table in COPIED_TABLES:
-            for _ in self._changed(table, chosen, here):
-                pass
-
-    def _digests_of_target(self, threads: Sequence[str] | frozenset[str]) -> Digests:
-        there = Digests()
-        if threads:
-            for table in COPIED_TABLES:
-                for row in self._target.rows(table, Chosen(sorted(threads))):
-                    there.add(table, self._forms.compared(table, row))
-        return there
-
-
-class _Counted:
-    """Rows on their way, and how much of them went by."""
-
-    def __init__(self, rows: Iterator[bytes]) -> None:
-        self.rows = 0
-        self.bytes = 0
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[bytes]:
-        for row in self._rows:
-            self.rows += 1
-            self.bytes += len(row)
-            yield row
+    def _newer(self, threads: list[str], since: float | None) -> list[str]:
+        if since is None or not threads:
+            return threads
+        first = first_id(since)
+        with self._reading():
+            heads = self._source.heads(threads)
+            newer = {thread for thread, head in heads if not is_surely_older(head, first)}
+        return [each for each in threads if each in newer]

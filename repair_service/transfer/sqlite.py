@@ -110,6 +110,10 @@ class SqliteSource:
             elif table is CHECKPOINTS:
                 yield from self._checkpoints(thread)
 
+    def cancel(self) -> None:
+        """End the statement that runs; may be called from another thread."""
+        self._connection.interrupt()
+
     def _writes(self, thread: str) -> Iterator[bytes]:
         with closing(self._connection.execute(self._all_writes, {"thread": thread})) as found:
             for namespace, checkpoint, task, idx, channel, kind, value, path in found:

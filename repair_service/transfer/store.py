@@ -46,6 +46,9 @@ class Source(Protocol):
     def rows(self, table: CopiedTable, chosen: Chosen) -> Iterator[bytes]:
         """Their rows of one table, as COPY has them."""
 
+    def cancel(self) -> None:
+        """End what runs; may be called from another thread."""
+
 
 class CopiedStore:
     """A store that threads are copied out of, or into."""
@@ -151,6 +154,10 @@ class CopiedStore:
             name = f"chosen_{table.name}"
         with self.connection.copying(name, values, task_path=self._task_path) as copy:
             yield from rows_of(copy)
+
+    def cancel(self) -> None:
+        """End the statement that runs; may be called from another thread."""
+        self.connection.cancel()
 
     def write(self, table: CopiedTable, rows: Iterable[bytes]) -> None:
         """Add rows to one table in the open transaction.

@@ -9,9 +9,10 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 
 from repair_service.store.connection import Bounds, StoreConnection
-from repair_service.transfer.copy import Copying, CopyTotals, Fate, Forms
+from repair_service.transfer.copy import Copying, CopyTotals
+from repair_service.transfer.lane import Fate, Forms, Lane, Opened
 from repair_service.transfer.seal import as_it_is
-from repair_service.transfer.store import CopiedStore
+from repair_service.transfer.store import CopiedStore, Source
 from tests.conftest import Database, Server
 
 AS_IT_IS = Forms(as_it_is, as_it_is)
@@ -44,8 +45,21 @@ def copy(
     """Copy threads from one database to another."""
     with closing(opened(source, read_only=True)) as reading, closing(opened(target)) as writing:
         store = CopiedStore(reading)
-        work = Copying(store, reading.reading, CopiedStore(writing), forms, **options)
+        work = one_lane(store, reading.reading, CopiedStore(writing), forms, **options)
         return done(work, threads, shard, since)
+
+
+def one_lane(
+    source: Source,
+    reading: Opened,
+    target: CopiedStore,
+    forms: Forms,
+    moved: Callable[[CopyTotals], None] = lambda totals: None,
+    **options: Any,
+) -> Copying:
+    """A copy over one connection to each store."""
+    lane = Lane(source, reading, target, forms, **options)
+    return Copying(source, reading, [lane], moved=moved)
 
 
 def done(

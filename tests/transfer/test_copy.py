@@ -15,7 +15,8 @@ from repair_service.demo.programs import Scenario as Program
 from repair_service.demo.witness import KILLED
 from repair_service.errors import StoreError, StoreNotUnderstood
 from repair_service.store.facts import TABLES
-from repair_service.transfer.copy import Copying, CopyTotals, Fate, Forms
+from repair_service.transfer.copy import CopyTotals
+from repair_service.transfer.lane import Fate, Forms
 from repair_service.transfer.seal import opener, sealer
 from repair_service.transfer.store import CopiedStore
 from repair_service.transfer.tables import BLOBS
@@ -23,7 +24,7 @@ from tests.acceptance.nursery import Nursery
 from tests.acceptance.programs import FAMILIES
 from tests.acceptance.service import assert_repaired, never_again, results, rows
 from tests.conftest import Corpus, Database
-from tests.transfer.conftest import AS_IT_IS, Emptied, copy, done, opened
+from tests.transfer.conftest import AS_IT_IS, Emptied, copy, done, one_lane, opened
 
 KEY = b"0123456789abcdef"
 ENCRYPTED = Forms(opener(KEY), sealer(KEY))
@@ -151,7 +152,7 @@ def test_a_thread_that_somebody_else_writes_meanwhile_is_looked_at_again(
 
     store = CopiedStore(reading)
     try:
-        copied = done(Copying(store, reading.reading, Overtaken(writing), AS_IT_IS))
+        copied = done(one_lane(store, reading.reading, Overtaken(writing), AS_IT_IS))
     finally:
         reading.close()
         writing.close()

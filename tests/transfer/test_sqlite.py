@@ -13,8 +13,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from repair_service.checkpoint.identifiers import timestamp
 from repair_service.demo.programs import EARLIER, LINES, said, thread
 from repair_service.errors import StoreNotUnderstood, UsageError
-from repair_service.transfer.copy import Copying, Fate, Forms
 from repair_service.transfer.digest import canonical
+from repair_service.transfer.lane import Fate, Forms
 from repair_service.transfer.seal import Change, as_it_is, opener, sealer
 from repair_service.transfer.sqlite import SqliteSource
 from repair_service.transfer.store import CopiedStore
@@ -22,7 +22,7 @@ from repair_service.transfer.tables import CopiedTable
 from tests.acceptance.programs import FAMILIES
 from tests.acceptance.service import never_again
 from tests.conftest import Database
-from tests.transfer.conftest import Copied, done, opened
+from tests.transfer.conftest import Copied, done, one_lane, opened
 
 KEY = b"0123456789abcdef"
 GRAPHS = ["agent", "deep_agent"]
@@ -54,7 +54,7 @@ def copied(
     since: float | None = None,
 ) -> Copied:
     with closing(SqliteSource(file, key)) as source, closing(opened(target)) as writing:
-        work = Copying(source, source.reading, CopiedStore(writing), forms)
+        work = one_lane(source, source.reading, CopiedStore(writing), forms)
         return done(work, since=since)
 
 
