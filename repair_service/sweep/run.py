@@ -190,11 +190,12 @@ class Sweep:
         clean = {place for place, rows in whole.items() if self._judge.reads_clean(rows)}
         # A patched one is clean as long as nothing was written late at the head that it mended.
         patched = [head for head in suspects if MARK in head.metadata]
-        mended = self._scanned.writes_of_parents(patched) if patched else []
-        for head, writes in zip(patched, mended, strict=True):
-            rows = whole.get(_place(head)) or head.rows()
-            if self._judge.reads_settled(rows, writes):
-                clean.add(_place(head))
+        for some in self._portions.cut(patched):
+            mended = self._scanned.writes_of_parents(some)
+            for head, writes in zip(some, mended, strict=True):
+                rows = whole.get(_place(head)) or head.rows()
+                if self._judge.reads_settled(rows, writes):
+                    clean.add(_place(head))
         return [head for head in suspects if _place(head) not in clean]
 
     def _examined(self, suspects: Sequence[ScannedHead]) -> Iterator[Diagnosis]:
