@@ -21,7 +21,7 @@ from repair_service.checkpoint.triggers import SENDS
 from repair_service.errors import Unreadable
 from repair_service.repair.breakpoints import NodeRun, node_runs
 from repair_service.repair.diagnosis import Diagnosis, Patch
-from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.judge import diagnose, is_clean, reads_settled
 from repair_service.repair.route import ToolStep, tool_steps
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with
@@ -121,7 +121,11 @@ def judged(thread: ThreadRows, policy: Policy, fleet: OtherThread) -> list[Diagn
             assert diagnosis.verdict in (Verdict.HEALTHY, Verdict.WAITING)
         if diagnosis.patch is not None:
             # A patch that does not read back healthy is rolled back; it must say so, not raise.
-            wrong_with(diagnosis.patch, patched(thread, diagnosis.patch), policy)
+            after = patched(thread, diagnosis.patch)
+            wrong_with(diagnosis.patch, after, policy)
+            if namespace == "" and reads_settled(after.heads[""], after.ancestors[""][0].writes):
+                found = diagnose(after, "", policy, NOW, fleet)
+                assert found.verdict in (Verdict.HEALTHY, Verdict.WAITING)
         diagnoses.append(diagnosis)
     return diagnoses
 
