@@ -295,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "update_state": lambda: [bench.against_update_state(few)],
             "incremental": lambda: [bench.incremental(few), bench.incremental(more)],
             "memory": lambda: bench.memory(few, more),
-            "jobs": lambda: [bench.jobs(few)],
+            "jobs": lambda: [bench.jobs(few), bench.jobs(more)],
             "copy": lambda: [bench.copying(few)],
         }
         rows: list[Row] = []
