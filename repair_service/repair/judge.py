@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from repair_service.checkpoint.compose import caller_updates, is_patch
+from repair_service.checkpoint.compose import caller_updates
 from repair_service.checkpoint.head import Head
 from repair_service.checkpoint.identifiers import successor, timestamp
-from repair_service.checkpoint.rows import HeadRows, ScannedHead, ThreadRows, WriteRow
-from repair_service.checkpoint.tasks import read_head
-from repair_service.checkpoint.transcripts import needs_history, read_transcripts
+from repair_service.checkpoint.rows import ThreadRows
+from repair_service.checkpoint.transcripts import read_transcripts
 from repair_service.errors import Unreadable
 from repair_service.repair.arrival import arriving
 from repair_service.repair.compose import Mending, compose_patch
@@ -17,10 +16,9 @@ from repair_service.repair.findings import Findings, examine, faults_of
 from repair_service.repair.fleet import Fleet
 from repair_service.repair.graph import graph_of
 from repair_service.repair.heads import ThreadHeads
-from repair_service.repair.late import may_be_outdated, without_outdated
+from repair_service.repair.late import without_outdated
 from repair_service.repair.lineage import one_step_channels
 from repair_service.repair.namespaces import is_live, live_below, outer
-from repair_service.repair.quick import is_surely_clean
 from repair_service.repair.route import (
     Route,
     ToolStep,
@@ -36,46 +34,6 @@ from repair_service.repair.verdict import Policy, Resume, Verdict
 from repair_service.repair.waits import declared_wait, open_question, still_active
 from repair_service.transcript.fault import Finding
 from repair_service.transcript.message import Transcript
-
-
-def is_clean(head: ScannedHead) -> bool:
-    """Whether a head is healthy by its own rows alone, whatever the rest of its thread says.
-
-    The quick look of a scan: False says only that the whole thread has to be read.
-    """
-    return is_surely_clean(head) or (not head.writes and reads_clean(head.rows()))
-
-
-def reads_clean(rows: HeadRows) -> bool:
-    """What `is_clean` says after reading the head in whole."""
-    return not is_patch(rows.row) and _faultless(rows) is not None
-
-
-def reads_settled(rows: HeadRows, mended: Sequence[WriteRow]) -> bool:
-    """What `is_clean` says of a patched head, into which a result that came late may belong.
-
-    Args:
-        rows: The head in whole.
-        mended: The pending writes of the head that it mended, its parent.
-    """
-    found = _faultless(rows) if is_patch(rows.row) else None
-    return found is not None and not any(may_be_outdated(rows.row, each, mended) for each in found)
-
-
-def _faultless(rows: HeadRows) -> list[Transcript] | None:
-    """The lists of a head at which nothing is under way; None where one may have a fault."""
-    if rows.writes:
-        return None  # a step is under way or was cut off: its whole thread is read in any case
-    try:
-        head = read_head(rows)
-        if any(task.interrupted for task in head.tasks) or needs_history(head):
-            return None
-        transcripts = read_transcripts(head, (), False)
-        if any(examine(head, name, found, ()) for name, found in transcripts.items()):
-            return None
-    except Unreadable:
-        return None
-    return list(transcripts.values())
 
 
 def diagnose(

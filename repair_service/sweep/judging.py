@@ -9,7 +9,8 @@ from repair_service.migration.rewriting import Rewriting
 from repair_service.migration.verify import wrong_with_migration
 from repair_service.repair.diagnosis import Diagnosis, Patch
 from repair_service.repair.fleet import Fleet
-from repair_service.repair.judge import diagnose, is_clean, reads_clean, reads_settled
+from repair_service.repair.judge import diagnose
+from repair_service.repair.quick import is_clean, reads_clean, reads_settled
 from repair_service.repair.stuck import is_stuck
 from repair_service.repair.verdict import Policy
 from repair_service.repair.verify import wrong_with

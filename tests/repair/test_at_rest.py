@@ -8,7 +8,8 @@ from repair_service.checkpoint.rows import ThreadRows
 from repair_service.checkpoint.triggers import SENDS
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
-from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.judge import diagnose
+from repair_service.repair.quick import is_clean
 from repair_service.repair.verdict import Policy, Verdict
 from tests.repair.conftest import LoadFrom
 from tests.repair.rows import scanned

@@ -21,7 +21,8 @@ from repair_service.checkpoint.triggers import SENDS
 from repair_service.errors import Unreadable
 from repair_service.repair.breakpoints import NodeRun, node_runs
 from repair_service.repair.diagnosis import Diagnosis, Patch
-from repair_service.repair.judge import diagnose, is_clean, reads_settled
+from repair_service.repair.judge import diagnose
+from repair_service.repair.quick import is_clean, reads_settled
 from repair_service.repair.route import ToolStep, tool_steps
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.repair.verify import wrong_with

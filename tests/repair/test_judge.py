@@ -13,7 +13,8 @@ from repair_service.checkpoint.identifiers import timestamp
 from repair_service.checkpoint.rows import CheckpointRow, HeadRows, ThreadRows, WriteRow
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
-from repair_service.repair.judge import diagnose, is_clean
+from repair_service.repair.judge import diagnose
+from repair_service.repair.quick import is_clean
 from repair_service.repair.verdict import FaultKind, Policy, Verdict
 from repair_service.transcript.read import read_transcript
 from tests.repair.conftest import LoadThread

@@ -5,7 +5,8 @@ from dataclasses import replace
 from repair_service.checkpoint.rows import HeadRows, ThreadRows, WriteRow
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.fleet import NoFleet
-from repair_service.repair.judge import diagnose, is_clean, reads_settled
+from repair_service.repair.judge import diagnose
+from repair_service.repair.quick import is_clean, reads_settled
 from repair_service.repair.verdict import FaultKind, Policy, Verdict
 from repair_service.transcript.message import Transcript
 from repair_service.transcript.read import read_transcript

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from repair_service.checkpoint.rows import HeadRows, ThreadRows
-from repair_service.repair.judge import reads_clean
-from repair_service.repair.quick import is_surely_clean
+from repair_service.repair.quick import is_surely_clean, reads_clean
 from tests.conftest import Server
 from tests.repair.rows import damaged, load_threads, scanned
 
