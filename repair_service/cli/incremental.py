@@ -94,8 +94,15 @@ def _cut_short(
         )
         if alike and run.complete:
             return None
-        if alike and Earlier.of(run) is not None:
+        if alike and (earlier := Earlier.of(run)) is not None:
             recent = run.finished_at is not None and run.finished_at > datetime.now(UTC) - STALE
+            if recent and not earlier.takes(settings.jobs):
+                print(
+                    f"Does not go on where run {run.id} stopped: another number of --jobs would "
+                    "have other parts.",
+                    file=sys.stderr,
+                )
+                return None
             return run if recent else None
     return None
 

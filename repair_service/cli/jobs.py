@@ -1,11 +1,12 @@
 """`--jobs`: a run's work done by several processes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from repair_service.cli.settings import Settings, load_settings
 from repair_service.errors import UsageError
+from repair_service.ledger.records.base import END, Cursor
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.sweep.jobs import Found, Jobs
 from repair_service.sweep.jobs import Moved as JobMoved
@@ -28,6 +29,7 @@ class SweepJob:
         run: The run in the ledger; None where none is kept.
         keeps: Whether findings and repairs are recorded there; a look before a run only asks for
             the quarantine.
+        run_time: Seconds behind which it is cut short; None for any time.
     """
 
     flags: Mapping[str, Any]
@@ -35,9 +37,10 @@ class SweepJob:
     selection: Selection
     run: "NewRun | None"
     keeps: bool
+    run_time: float | None
 
-    def __call__(self, index: int, count: int, found: Found, moved: JobMoved) -> None:
-        """Audit or sweep one part of what the call is for."""
+    def __call__(self, index: int, count: int, found: Found, moved: JobMoved) -> Cursor | None:
+        """Audit or sweep one part of what the call is for; where it stopped."""
         from repair_service.cli.opening import open_replica, open_store, open_throttle
         from repair_service.cli.recording import record_in_job
         from repair_service.sweep.run import Sweep
@@ -53,16 +56,18 @@ class SweepJob:
             sweep = Sweep(
                 judged,
                 settings.policy(),
-                replace(self.selection, shard=self.selection.shard.part(index, count)),
+                self.selection.of_job(index, count),
                 on_progress=moved,
                 record=record,
                 active_query=settings.active_query,
                 replica=replica,
                 throttle=open_throttle(settings, judged, replica),
+                run_time=self.run_time,
             )
             for diagnosis in sweep.repair() if self.writes else sweep.audit():
                 found(diagnosis, sweep.totals)
             moved(sweep.totals)
+            return END if sweep.complete else sweep.cursor
 
 
 def jobs_of(
@@ -76,14 +81,16 @@ def jobs_of(
     for name, bound in (("max-repairs", settings.max_repairs), ("max-ratio", settings.max_ratio)):
         if writes and bound is not None:
             raise UsageError(f"--{name} bounds one process; give it without --jobs.")
-    if settings.run_time is not None or recording.selection.earlier is not None:
-        raise UsageError(
-            "--run-time keeps one place to go on from, and each of several processes would have "
-            "its own; give it, and go on from it, without --jobs (--shard I/N shares the work)."
-        )
 
     def begin(moved: "Moved") -> "tuple[Work, Iterator[Diagnosis]]":
-        job = SweepJob(dict(flags), writes, recording.selection, recording.run, recording.keeps)
+        job = SweepJob(
+            dict(flags),
+            writes,
+            recording.selection,
+            recording.run,
+            recording.keeps,
+            settings.run_time,
+        )
         jobs = Jobs(job, settings.jobs, moved)
         return jobs, jobs.outcomes()
 

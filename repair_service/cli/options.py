@@ -158,7 +158,7 @@ RunTime = Annotated[
     str | None,
     typer.Option(
         help="Begin no batch after this long; exit 3. With a ledger the next run of the same "
-        "verb, selection and policy goes on from there (within 7 days).",
+        "verb, selection and policy goes on from there (within 7 days); after --jobs with as many.",
         metavar="DURATION",
         rich_help_panel=BOUNDS,
     ),

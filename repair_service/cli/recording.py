@@ -24,7 +24,7 @@ from repair_service.sweep.selection import Selection
 
 if TYPE_CHECKING:
     from repair_service.ledger.gateway import Ledger
-    from repair_service.ledger.records.base import Cursor
+    from repair_service.ledger.records.base import Cursor, JobCursors
     from repair_service.ledger.records.run import NewRun
     from repair_service.sweep.run_record import RunRecord
 
@@ -57,7 +57,12 @@ class Recording:
         self._ledger = ledger
 
     def close(
-        self, totals: Any, *, exit_code: int, complete: bool, cursor: "Cursor | None" = None
+        self,
+        totals: Any,
+        *,
+        exit_code: int,
+        complete: bool,
+        cursor: "Cursor | JobCursors | None" = None,
     ) -> None:
         """Record the end of the run.
 

@@ -25,7 +25,7 @@ from repair_service.cli.settings import Settings, load_settings
 from repair_service.cli.signals import Stop, Stopped
 from repair_service.cli.times import say_duration, say_time
 from repair_service.errors import RepairServiceError, UsageError
-from repair_service.ledger.records.base import Cursor
+from repair_service.ledger.records.base import Cursor, JobCursors
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.report.document import (
     Ending,
@@ -62,7 +62,10 @@ class Work(Protocol):
     stopped_by: str | None
     refused: bool
     complete: bool
-    cursor: Cursor | None
+
+    @property
+    def cursor(self) -> Cursor | JobCursors | None:
+        """Where the next run may go on; None where none has to, or no place is kept."""
 
     def rest(self) -> Iterator[Diagnosis]:
         """What is still done once the run is stopped."""
@@ -257,7 +260,7 @@ def run_reported(
             end(ExitCode.ERROR)
             raise
         end(code)
-    _say_bound(work, recording)
+    _say_bound(settings, work, recording)
     return outcome
 
 
@@ -322,7 +325,7 @@ def _code(settings: Settings, work: Work, earn: Callable[[Totals], ExitCode] | N
     return exit_code(work.totals.verdicts, exit_zero=settings.exit_zero)
 
 
-def _say_bound(work: Work, recording: Recording) -> None:
+def _say_bound(settings: Settings, work: Work, recording: Recording) -> None:
     if work.refused:
         print(
             f"Nothing was written: {work.stopped_by}. Look with audit; where it is right, give a "
@@ -330,8 +333,9 @@ def _say_bound(work: Work, recording: Recording) -> None:
             file=sys.stderr,
         )
     elif not work.complete and work.cursor is not None:
+        jobs = f", with --jobs {settings.jobs}," if isinstance(work.cursor, JobCursors) else ""
         goes_on = (
-            "the next run of this kind goes on from here"
+            f"the next run of this kind{jobs} goes on from here"
             if recording.keeps
             else "nothing keeps the place, so the next run begins anew"
         )

@@ -14,7 +14,7 @@ from multiprocessing.synchronize import Event
 from typing import Protocol
 
 from repair_service.errors import RepairServiceError
-from repair_service.ledger.records.base import Cursor
+from repair_service.ledger.records.base import END, Cursor, JobCursors
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.sweep.totals import Totals
 
@@ -35,17 +35,22 @@ class JobStopped(BaseException):
 class Job(Protocol):
     """The work of one process; it is pickled to get there."""
 
-    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
-        """Do the work of one part, from 1, of how many."""
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
+        """Do the work of one part, from 1, of how many.
+
+        Returns:
+            Where it was cut short; END where it was not, None where it keeps no place.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What a process tells: its totals, an outcome, its end, its failure."""
+    """What a process tells: its totals, an outcome, its end, its place then, its failure."""
 
     totals: Totals | None = None
     diagnosis: Diagnosis | None = None
     ended: bool = False
+    cursor: Cursor | None = None
     error: Exception | None = None
 
 
@@ -54,9 +59,11 @@ class Jobs:
 
     Attributes:
         totals: What all of them counted.
-        stopped_by: None: no bound is shared between processes.
-        refused: False, for the same reason.
-        complete: True, and cursor None: none is cut short.
+        stopped_by: What cut one of them short; None where nothing did.
+        refused: False: no bound is shared between processes.
+        complete: Whether none was cut short.
+        cursor: Where the next run may go on with as many; None where this one is complete, or none
+            of them keeps a place.
     """
 
     def __init__(self, job: Job, count: int, moved: Moved) -> None:
@@ -71,7 +78,7 @@ class Jobs:
         self.stopped_by: str | None = None
         self.refused = False
         self.complete = True
-        self.cursor: Cursor | None = None
+        self.cursor: JobCursors | None = None
         self._job = job
         self._count = count
         self._moved = moved
@@ -80,6 +87,7 @@ class Jobs:
         self._stop: Event = self._context.Event()
         self._running: dict[Connection, BaseProcess] = {}
         self._counted: dict[str, Totals] = {}
+        self._places: dict[str, Cursor | None] = {}
 
     def outcomes(self) -> Iterator[Diagnosis]:
         """Start the processes, and yield what they find as it comes.
@@ -92,13 +100,14 @@ class Jobs:
             process = self._context.Process(
                 target=_run,
                 args=(self._job, index, self._count, theirs, self._stop),
-                name=f"repair-service job {index}",
+                name=_name(index),
             )
             with _held_back():
                 process.start()
             theirs.close()
             self._running[ours] = process
         yield from self._news(self._moved)
+        self._see_ends()
 
     def rest(self) -> Iterator[Diagnosis]:
         """Let the processes end, each behind the head at hand; yields what they still did."""
@@ -118,6 +127,7 @@ class Jobs:
                     failure = failure or news.error
                     self._stop.set()
                 if news.ended:
+                    self._places[self._running[pipe].name] = news.cursor
                     self._running.pop(pipe).join()
                     pipe.close()
                 if news.diagnosis is not None:
@@ -139,6 +149,14 @@ class Jobs:
             return _News(ended=True, error=died)
         return news
 
+    def _see_ends(self) -> None:
+        """Whether one of them was cut short, and where all of them stand then."""
+        places = tuple(self._places[_name(index)] for index in range(1, self._count + 1))
+        if any(place != END for place in places):
+            self.complete, self.stopped_by = False, "--run-time"
+            if any(place is not None for place in places):
+                self.cursor = JobCursors(places)
+
     def _add_up(self) -> None:
         """Put the totals of all processes into ours, which others hold on to."""
         counted = self._counted.values()
@@ -152,6 +170,10 @@ class Jobs:
         self.totals.waiting_for = next(filter(None, (each.waiting_for for each in counted)), None)
         shares = [each.share for each in counted if each.share is not None]
         self.totals.share = sum(shares) / self._count if shares else None
+
+
+def _name(index: int) -> str:
+    return f"repair-service job {index}"
 
 
 @contextmanager
@@ -190,9 +212,10 @@ def _run(job: Job, index: int, count: int, pipe: Connection, stop: Event) -> Non
         if stop.is_set():
             raise JobStopped
 
+    cursor: Cursor | None = None
     error: Exception | None = None
     try:
-        job(index, count, found, moved)
+        cursor = job(index, count, found, moved)
     except JobStopped:
         pass
     except BrokenPipeError:
@@ -201,4 +224,4 @@ def _run(job: Job, index: int, count: int, pipe: Connection, stop: Event) -> Non
         error = failure
     except Exception:  # noqa: BLE001  # raised again in the parent
         error = RuntimeError(f"A job failed:\n{traceback.format_exc()}")
-    pipe.send(_News(ended=True, error=error))
+    pipe.send(_News(ended=True, cursor=cursor, error=error))

@@ -1,6 +1,6 @@
 """Which heads a run looks at."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from repair_service.ledger.records.base import Base, Earlier
 from repair_service.sweep.shard import WHOLE, Shard
@@ -26,6 +26,11 @@ class Selection:
     shard: Shard = WHOLE
     base: Base | None = None
     earlier: Earlier | None = None
+
+    def of_job(self, index: int, count: int) -> "Selection":
+        """The part of one process, from 1, of how many that share the work."""
+        earlier = None if self.earlier is None else self.earlier.of_job(index)
+        return replace(self, shard=self.shard.part(index, count), earlier=earlier)
 
     @property
     def whole(self) -> bool:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from repair_service.checkpoint.identifiers import first_id, is_surely_older
 from repair_service.checkpoint.rows import ScannedHead
-from repair_service.ledger.records.base import Base, Cursor
+from repair_service.ledger.records.base import END, Base, Cursor
 from repair_service.store.gateway import Store
 from repair_service.store.loading import storable
 from repair_service.store.scan import Wanted
@@ -45,7 +45,9 @@ class Walk:
         """
         self.met = 0
         self.last: str | None = None
-        self.cursor: Cursor | None = selection.earlier.cursor if selection.earlier else None
+        start = selection.earlier.cursor if selection.earlier else None
+        # Those of several processes are each one's own (Selection.of_job).
+        self.cursor: Cursor | None = start if isinstance(start, Cursor) else None
         self.behind = self.cursor
         self._store = store
         self._selection = selection
@@ -61,6 +63,8 @@ class Walk:
             StoreError, LedgerError: One of the two cannot be used.
         """
         base, start = self._selection.base, self.cursor
+        if start == END:
+            return
         if start is None or start.part == "walk":
             yield from self._all(start.after if start else None)
             start = None

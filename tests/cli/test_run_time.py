@@ -44,7 +44,7 @@ def places(ran: Ran) -> list[tuple[str, str, str]]:
 def in_parts(run: Command, *words: str) -> list[Ran]:
     """Runs of no time at all, until one comes to the end."""
     parts = [run(*words, "--run-time", "0s")]
-    while parts[-1].code == 3:
+    while parts[-1].code == 3 and len(parts) < 60:
         assert "--run-time" in parts[-1].err
         parts.append(run(*words, "--run-time", "0s"))
         assert "Goes on where run" in parts[-1].err
@@ -58,8 +58,11 @@ def test_the_parts_find_together_what_one_run_finds(run: Command) -> None:
     assert sorted(place for part in parts for place in places(part)) == sorted(whole)
 
 
-def test_the_last_part_is_the_base_of_the_next_run(run: Command, store: Database) -> None:
-    in_parts(run, "sweep", "--yes")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_the_last_part_is_the_base_of_the_next_run(
+    run: Command, store: Database, jobs: str
+) -> None:
+    in_parts(run, "sweep", "--yes", "--jobs", jobs)
     assert asked(store, "SELECT complete FROM repair_service.runs ORDER BY started_at DESC LIMIT 1")
     after = run("sweep", "--yes")
     assert "Looks at what has changed since" in after.err
@@ -71,3 +74,31 @@ def test_another_selection_does_not_go_on_there(run: Command) -> None:
     assert run("audit", "--run-time", "0s").code == 3
     assert "Goes on" not in run("audit", "--thread", "agent_three").err
     assert "Goes on" not in run("sweep", "--dry-run", "--full").err
+
+
+def test_several_jobs_go_on_each_where_it_stopped(run: Command) -> None:
+    parts = [run("audit", "--jobs", "2", *more) for more in (*[("--run-time", "0s")] * 2, ())]
+    assert [part.code for part in parts] == [3, 3, 2]
+    assert "Goes on where run" in parts[1].err
+    assert "Goes on where run" in parts[2].err
+    assert all(part.document["totals"]["heads"] for part in parts)
+    assert sorted(place for part in parts for place in places(part)) == sorted(
+        places(run("audit", "--full"))
+    )
+
+
+def test_several_jobs_go_on_where_one_process_stopped(run: Command) -> None:
+    whole = places(run("audit", "--full"))
+    first = run("audit", "--run-time", "0s")
+    rest = run("audit", "--jobs", "2")
+    assert "Goes on where run" in rest.err
+    assert sorted(places(first) + places(rest)) == sorted(whole)
+
+
+def test_another_number_of_jobs_begins_anew_and_says_so(run: Command) -> None:
+    whole = places(run("audit", "--full"))
+    first = run("audit", "--jobs", "2", "--run-time", "0s")
+    assert (first.code, "with --jobs 2, goes on" in first.err) == (3, True)
+    other = run("audit", "--jobs", "3")
+    assert "Does not go on where run" in other.err
+    assert sorted(places(other)) == sorted(whole)

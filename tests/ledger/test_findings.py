@@ -9,7 +9,7 @@ from sqlalchemy import event
 
 from repair_service.ledger import findings as findings_module
 from repair_service.ledger.gateway import Ledger
-from repair_service.ledger.records.base import Base, Cursor, Earlier
+from repair_service.ledger.records.base import END, Base, Cursor, Earlier, JobCursors
 from repair_service.ledger.records.finding import Finding
 from repair_service.ledger.records.run import Run, StoreIdentity
 from repair_service.ledger.values import plain
@@ -267,6 +267,23 @@ def test_a_run_that_went_on_where_another_stopped_is_a_base_with_it(
     ]
     assert ledger.findings.forget(NOON + timedelta(days=90)) == 0
     assert Base.within({"base": plain(base)}) == base
+
+
+def test_each_job_goes_on_from_its_own_place_as_the_ledger_keeps_it(
+    ledger: Ledger, run_id: UUID
+) -> None:
+    places = (Cursor("walk", "m"), END, None)
+    ledger.runs.close(
+        run_id, totals={}, exit_code=3, complete=False, resume_cursor=JobCursors(places)
+    )
+    stopped = ledger.runs.get(run_id)
+    assert stopped is not None
+    earlier = Earlier.of(stopped)
+    assert earlier == Earlier((run_id,), NOON, JobCursors(places))
+    assert Earlier.within({"earlier": plain(earlier)}) == earlier
+    assert [earlier.takes(jobs) for jobs in (1, 2, 3, 4)] == [False, False, True, False]
+    of_jobs = [earlier.of_job(index) for index in (1, 2, 3)]
+    assert [each and each.cursor for each in of_jobs] == list(places)
 
 
 def test_what_was_taken_back_often_hides_nothing_from_the_next_page(

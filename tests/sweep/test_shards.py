@@ -12,7 +12,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -20,11 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repair_service.errors import RepairServiceError, StoreUnreachable
+from repair_service.ledger.records.base import END, Base, Cursor, Earlier, JobCursors
 from repair_service.repair.diagnosis import Diagnosis
 from repair_service.repair.verdict import Policy, Verdict
 from repair_service.store.gateway import Store
 from repair_service.store.scan import shard_of
 from repair_service.sweep.jobs import Found, Jobs, JobStopped, Moved
+from repair_service.sweep.record import NoRecord
 from repair_service.sweep.run import Sweep
 from repair_service.sweep.selection import Selection
 from repair_service.sweep.shard import Shard
@@ -193,7 +197,7 @@ class Says:
     def __init__(self, outcomes: int) -> None:
         self.outcomes = outcomes
 
-    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
         totals = Totals()
         for number in range(self.outcomes):
             totals.heads += 1
@@ -201,12 +205,13 @@ class Says:
             found(diagnosis(index * 1_000 + number), totals)
         totals.heads += 5
         moved(totals)
+        return END
 
 
 class Fails(Says):
     """The second job fails; the first would go on for ever."""
 
-    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
         if index == 2:
             raise StoreUnreachable("gone")
         while True:
@@ -214,15 +219,26 @@ class Fails(Says):
 
 
 class Dies(Says):
-    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
         if index == 2:
             os.kill(os.getpid(), signal.SIGKILL)
+        return END
+
+
+class IsCutShort(Says):
+    """Each job by its own place."""
+
+    def __init__(self, *places: Cursor | None) -> None:
+        self.places = places
+
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
+        return self.places[index - 1]
 
 
 class GoesOn(Says):
     """Only ends when it is told to, and finishes what it is at."""
 
-    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> None:
+    def __call__(self, index: int, count: int, found: Found, moved: Moved) -> Cursor | None:
         totals = Totals()
         try:
             while True:
@@ -230,10 +246,8 @@ class GoesOn(Says):
                 found(diagnosis(index), totals)
         except JobStopped:
             totals.heads += 1_000_000
-            try:
-                moved(totals)
-            except JobStopped:
-                raise
+            moved(totals)
+            raise
 
 
 def test_the_totals_are_those_of_all_jobs() -> None:
@@ -244,6 +258,47 @@ def test_the_totals_are_those_of_all_jobs() -> None:
     assert jobs.totals.heads == 2 * (3 + 5)
     assert jobs.totals.verdicts[Verdict.MANUAL] == 6
     assert seen == sorted(seen)
+
+
+def test_jobs_that_are_cut_short_are_gone_on_with_each_in_its_place() -> None:
+    places = (END, Cursor("walk", "m"), None)
+    jobs = Jobs(IsCutShort(*places), 3, lambda totals: None)
+    assert list(jobs.outcomes()) == []
+    assert (jobs.complete, jobs.stopped_by) == (False, "--run-time")
+    assert jobs.cursor == JobCursors(places)
+
+
+@pytest.mark.parametrize(("place", "complete"), [(END, True), (None, False)])
+def test_jobs_that_keep_no_place_are_complete_or_begun_anew(
+    place: Cursor | None, complete: bool
+) -> None:
+    jobs = Jobs(IsCutShort(place, place), 2, lambda totals: None)
+    assert list(jobs.outcomes()) == []
+    assert (jobs.complete, jobs.cursor) == (complete, None)
+
+
+class LeftAll(NoRecord):
+    """Knows of threads that they were not final."""
+
+    def __init__(self, threads: list[str]) -> None:
+        self.threads = threads
+
+    def not_final(self, base: Base, after: str | None) -> Iterator[str]:
+        return iter(self.threads)
+
+
+def test_a_part_that_came_to_its_end_is_not_looked_at_again(load_corpus: LoadCorpus) -> None:
+    database = load_corpus("python-1.2.24").database
+    now = datetime.now(UTC)
+    earlier = Earlier((uuid4(),), now, JobCursors((END, None)))
+    selection = Selection(earlier=earlier, base=Base((uuid4(),), now, now.timestamp()))
+    with Store.connect(database.url, schema=database.schema) as store:
+        left = LeftAll(sorted({thread_id for thread_id, _ in places(store)}))
+        parts = [selection.of_job(index, 2) for index in (1, 2)]
+        done, anew = (Sweep(store, POLICY, part, record=left) for part in parts)
+        assert list(done.audit()) == []
+        assert (done.totals.heads, done.complete) == (0, True)
+        assert {shard_of(each.thread_id, 2) for each in anew.audit()} == {1}
 
 
 def test_a_job_that_fails_ends_the_others_and_the_run() -> None:

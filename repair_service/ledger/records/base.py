@@ -1,7 +1,7 @@
 """What an incremental run goes on from: the last run that came to the end of the whole store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -22,12 +22,27 @@ class Cursor:
     """Where a run stopped; JSON can say it.
 
     Attributes:
-        part: In the walk over the store, or in the second look at what was not final.
+        part: In the walk over the store, in the second look at what was not final, or at the end.
         after: The last thread that is done.
     """
 
-    part: Literal["walk", "again"]
+    part: Literal["walk", "again", "end"]
     after: str
+
+
+END = Cursor("end", "")
+"""Nothing is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCursors:
+    """Where the processes of one run stopped, each in its own part of the threads.
+
+    Attributes:
+        jobs: In the order of the parts; None for one that begins anew.
+    """
+
+    jobs: tuple[Cursor | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +98,57 @@ class Earlier:
 
     runs: tuple[UUID, ...]
     began_at: datetime
-    cursor: Cursor
+    cursor: Cursor | JobCursors
 
     @classmethod
     def of(cls, run: Run) -> "Earlier | None":
         """How to go on from a run that was cut short; None where it keeps no place."""
-        match run.resume_cursor:
-            case {"part": "walk" | "again" as part, "after": str(after)}:
-                before = cls.within(run.selection)
-                return cls(
-                    runs=(run.id, *(before.runs if before else ())),
-                    began_at=before.began_at if before else _as_of(run),
-                    cursor=Cursor(part, after),
-                )
-        return None
+        cursor = _cursor_of(run.resume_cursor)
+        if cursor is None:
+            return None
+        before = cls.within(run.selection)
+        return cls(
+            runs=(run.id, *(before.runs if before else ())),
+            began_at=before.began_at if before else _as_of(run),
+            cursor=cursor,
+        )
 
     @classmethod
     def within(cls, selection: Mapping[str, Any]) -> "Earlier | None":
         """What a run's selection says that it goes on from; None where it began anew."""
         match selection.get("earlier"):
-            case {
-                "runs": [*runs],
-                "began_at": str(began_at),
-                "cursor": {"part": "walk" | "again" as part, "after": str(after)},
-            }:
+            case {"runs": [*runs], "began_at": str(began_at), "cursor": said}:
                 ids = tuple(UUID(each) for each in runs)
-                return cls(ids, datetime.fromisoformat(began_at), Cursor(part, after))
+                cursor = _cursor_of(said)
+                if cursor is not None:
+                    return cls(ids, datetime.fromisoformat(began_at), cursor)
         return None
+
+    def takes(self, jobs: int) -> bool:
+        """Whether so many processes can go on from it: those that were cut short in their own
+        parts only as they were."""
+        return isinstance(self.cursor, Cursor) or len(self.cursor.jobs) == jobs
+
+    def of_job(self, index: int) -> "Earlier | None":
+        """The same for one process, from 1; None where that one begins anew."""
+        if isinstance(self.cursor, Cursor):
+            return self
+        cursor = self.cursor.jobs[index - 1]
+        return None if cursor is None else replace(self, cursor=cursor)
+
+
+def _cursor_of(said: Any) -> Cursor | JobCursors | None:
+    match said:
+        case {"jobs": [*jobs]}:
+            return JobCursors(tuple(_place_of(each) for each in jobs))
+    return _place_of(said)
+
+
+def _place_of(said: Any) -> Cursor | None:
+    match said:
+        case {"part": "walk" | "again" | "end" as part, "after": str(after)}:
+            return Cursor(part, after)
+    return None
 
 
 def _as_of(run: Run) -> datetime:
