@@ -209,7 +209,8 @@ def swept_store(url: str, changed: int) -> None:
         graph = make_graph(store)
         for thread_id in some_threads(url, changed):
             config: Any = {"configurable": {"thread_id": thread_id}}
-            graph.update_state(config, {"messages": [HumanMessage("And the other one?")]})
+            question = {"messages": [HumanMessage("And the other one?")]}
+            graph.update_state(config, question, as_node="__start__")
 
 
 def incremental_audit(url: str) -> None:
