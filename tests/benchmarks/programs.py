@@ -200,7 +200,7 @@ def command_in_here(url: str, *words: str) -> None:
 
 
 def swept_store(url: str, changed: int) -> None:
-    """Give a store a ledger, a sweep of some days ago and one of now, and change some threads then.
+    """Give a store a ledger, a sweep of weeks ago and one of now, and change some threads then.
 
     What was repaired lately is looked at again, for a result may come late; here nothing was.
     """
@@ -208,8 +208,8 @@ def swept_store(url: str, changed: int) -> None:
     command_in_here(url, "sweep", "--yes", "--min-idle", "0")
     with psycopg.connect(url) as connection:
         connection.execute(
-            "UPDATE repair_service.runs SET started_at = started_at - interval '3 days',"
-            " finished_at = finished_at - interval '3 days'"
+            "UPDATE repair_service.runs SET started_at = started_at - interval '30 days',"
+            " finished_at = finished_at - interval '30 days'"
         )
     command_in_here(url, "sweep", "--yes", "--min-idle", "0")
     with saver(url) as store:
